@@ -1,6 +1,7 @@
 /* Owns the hash functions of core. Must not know what is hashed. */
 #include "core/base/digest.h"
 
+#include <errno.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Fetched once: fetching it for each call would take a lock of the library and several times the
  * time of the hash itself. */
@@ -41,6 +43,32 @@ void ida_sha256(const void *bytes, size_t len, unsigned char out[IDA_DIGEST_LEN]
     if (!EVP_Digest(bytes, len, out, NULL, digest(), NULL)) {
         broken();
     }
+}
+
+int ida_sha256_file(int fd, unsigned char out[IDA_DIGEST_LEN], int64_t *bytes)
+{
+    char piece[65536];
+    ssize_t got;
+    EVP_MD_CTX *state = EVP_MD_CTX_new();
+    int good = state && EVP_DigestInit_ex(state, digest(), NULL);
+    *bytes = 0;
+    while (good && (got = read(fd, piece, sizeof piece)) != 0) {
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            int error = errno;
+            EVP_MD_CTX_free(state);
+            return error;
+        }
+        good = EVP_DigestUpdate(state, piece, (size_t)got);
+        *bytes += got;
+    }
+    if (!good || !EVP_DigestFinal_ex(state, out, NULL)) {
+        broken();
+    }
+    EVP_MD_CTX_free(state);
+    return 0;
 }
 
 void ida_hmac_sha256(const unsigned char *key, size_t key_len, const ida_bytes *parts, size_t count,

@@ -1,4 +1,4 @@
-/* Files that the first process creates and all use. */
+/* Files that the first process creates and all use, and copies of files. */
 #ifndef CORE_BASE_FILE_H
 #define CORE_BASE_FILE_H
 
@@ -7,5 +7,12 @@
 /* Sets the mode, group and, as root, the owner of a file that was just created; changes nothing
  * that is already so. 0 or errno. */
 int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group);
+
+/* Copies to a file that must not be there yet, with mode, owner and group as above; it is on the
+ * disk when the function returns. Nothing is left after a failure. 0 or errno. */
+int ida_file_copy(const char *from, const char *to, mode_t mode, uid_t owner, gid_t group);
+/* Writes the bytes to such a file. */
+int ida_file_write(const char *to, const void *bytes, size_t len, mode_t mode, uid_t owner,
+                   gid_t group);
 
 #endif

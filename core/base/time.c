@@ -144,3 +144,15 @@ char *ida_utc_text(apr_pool_t *pool, int64_t at_ms)
     char text[IDA_UTC_SIZE];
     return ida_utc_write(text, at_ms) ? apr_pstrdup(pool, text) : NULL;
 }
+
+char *ida_stamp(apr_pool_t *pool, int64_t at_ms)
+{
+    char *text = ida_utc_text(pool, at_ms / 1000 * 1000), *to = text;
+    for (const char *at = text; *at && *at != 'Z'; at++) {
+        if (*at != '-' && *at != ':') {
+            *to++ = *at;
+        }
+    }
+    *to = '\0';
+    return text;
+}

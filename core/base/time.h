@@ -21,6 +21,9 @@ int ida_utc_write(char out[IDA_UTC_SIZE], int64_t at_ms);
  * milliseconds); NULL for at <= 0. */
 char *ida_utc_text(apr_pool_t *pool, int64_t at_ms);
 
+/* "20261121T093000" of UTC milliseconds, to be part of a file's name. */
+char *ida_stamp(apr_pool_t *pool, int64_t at_ms);
+
 /* How long before the expiry of a key or a certificate people are warned. */
 #define IDA_ENDS_SOON_MS (INT64_C(30) * 86400000)
 

@@ -112,6 +112,20 @@ ida_kind db_open_unchecked(db **out, const char *dsn, db_role role, ida_ctx *c, 
     return open_with(out, dsn, role, 1, c, pool);
 }
 
+ida_kind db_in_use(const char *dsn, ida_ctx *c, apr_pool_t *pool, const char **by)
+{
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver->in_use(rest, c, pool, by);
+}
+
+ida_kind db_bring_back(const char *dsn, ida_ctx *c, const db_return *from, const char **aside)
+{
+    const char *rest;
+    const db_driver *driver = driver_of(dsn, &rest);
+    return driver->bring_back(rest, c, from, aside);
+}
+
 int db_cache_absent(const char *dsn)
 {
     const char *rest;
@@ -325,4 +339,9 @@ ida_kind db_schema_set_version(db *d, ida_ctx *c, db_file file, int version)
 ida_kind db_schema_wipe(db *d, ida_ctx *c, db_file file)
 {
     return d->driver->schema_wipe(d, c, file);
+}
+
+ida_kind db_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names)
+{
+    return d->broken ? unusable(c) : d->driver->save(d, c, directory, names);
 }

@@ -4,6 +4,7 @@
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 
+#include <apr_tables.h>
 #include <stddef.h>
 
 #include "core/base/context.h"
@@ -135,6 +136,26 @@ ida_kind db_compact(db *d, ida_ctx *c);
 /* SQLite: KB of its own file's pages that the connection keeps in memory, 0: as many as it begins
  * with. PostgreSQL: nothing. */
 ida_kind db_page_cache(db *d, ida_ctx *c, int kb);
+
+/* --- backup (core/store/save.c) --- */
+
+/* Inside a read transaction, copies main and audit file as it sees them into new files of the
+ * directory, and appends their names. Main was read first in it: a record on its way from the
+ * outbox to the audit is in one of the two then, or in both. PostgreSQL: by pg_dump. */
+ida_kind db_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names);
+
+/* *by: who has the store open, for people; NULL: no other program of ours. SQLite: its files leave
+ * the mode of a log by it. */
+ida_kind db_in_use(const char *dsn, ida_ctx *c, apr_pool_t *pool, const char **by);
+
+typedef struct db_return {
+    const char *directory; /* with the files of db_save */
+    const char *stamp;     /* letters, digits and '_': a name for what is put aside */
+} db_return;
+/* Puts copies in the place of the store, which no program may have open. What is there is put
+ * aside: *aside is where. There is no cache then: a schema upgrade makes it. PostgreSQL: by psql,
+ * in one transaction. */
+ida_kind db_bring_back(const char *dsn, ida_ctx *c, const db_return *from, const char **aside);
 
 /* The DSN parameter `idadmin_pooler=1` of a pgsql: DSN declares a transaction pooler in between:
  * no named statements, no LISTEN, settings by SET LOCAL. */

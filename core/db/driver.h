@@ -34,6 +34,9 @@ typedef struct db_driver {
     ida_kind (*checkpoint)(db *d, ida_ctx *c);
     ida_kind (*compact)(db *d, ida_ctx *c);
     ida_kind (*page_cache)(db *d, ida_ctx *c, int kb);
+    ida_kind (*save)(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names);
+    ida_kind (*in_use)(const char *rest, ida_ctx *c, apr_pool_t *pool, const char **by);
+    ida_kind (*bring_back)(const char *rest, ida_ctx *c, const db_return *from, const char **aside);
     ida_kind (*schema_begin)(db *d, ida_ctx *c);
     ida_kind (*schema_version)(db *d, ida_ctx *c, db_file file, int *version);
     ida_kind (*schema_set_version)(db *d, ida_ctx *c, db_file file, int version);

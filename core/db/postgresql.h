@@ -47,6 +47,12 @@ void pg_rollback(db *d);
 ida_kind pg_notify(db *d, ida_ctx *c, const char *channel);
 void pg_wait(db *d, ida_ctx *c, const char *channel, int ms);
 
+/* --- core/db/postgresql_save.c --- */
+
+ida_kind pg_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names);
+ida_kind pg_in_use(const char *rest, ida_ctx *c, apr_pool_t *pool, const char **by);
+ida_kind pg_bring_back(const char *rest, ida_ctx *c, const db_return *from, const char **aside);
+
 /* --- core/db/postgresql_schema.c --- */
 
 ida_kind pg_schema_begin(db *d, ida_ctx *c);

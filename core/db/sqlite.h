@@ -70,6 +70,12 @@ ida_kind sqlite_checkpoint(db *d, ida_ctx *c);
 ida_kind sqlite_compact(db *d, ida_ctx *c);
 ida_kind sqlite_page_cache(db *d, ida_ctx *c, int kb);
 
+/* --- core/db/sqlite_save.c --- */
+
+ida_kind sqlite_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names);
+ida_kind sqlite_in_use(const char *rest, ida_ctx *c, apr_pool_t *pool, const char **by);
+ida_kind sqlite_bring_back(const char *rest, ida_ctx *c, const db_return *from, const char **aside);
+
 /* --- core/db/sqlite_schema.c --- */
 
 ida_kind sqlite_schema_version(db *d, ida_ctx *c, db_file file, int *version);

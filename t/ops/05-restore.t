@@ -1,90 +1,156 @@
-# The commands of doc/install.md back up a service and restore it: the test reads them from the page
-# and runs them with a stack's paths.
+# A backup with work queued, and its return: over a store that went on meanwhile, after the loss of
+# everything, and by a program with a newer schema. Queue, audit chain and keys are as they were.
 use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(run_command slurp src_dir tempdir within);
+use Idadmin::Test qw(run_command slurp spew tempdir within);
 use Idadmin::Test::Stack;
 
-plan skip_all => 'the commands are root\'s' if $>;
-plan skip_all => 'for SQLite' if !grep { $_ eq 'sqlite' } Idadmin::Test::engines();
+my $number = 0;
 
-my $stack  = Idadmin::Test::Stack->new(engine => 'sqlite');
-my $lib    = "$stack->{base}/lib";
-my $backup = tempdir() . '/backup';
-my $id     = Idadmin::Test::runtime_user();
-mkdir $_, 0700 or die $! for $backup, "$backup/store", "$backup/keys";
-
-# The two blocks of commands, with this stack's places and user for the installed ones.
-my ($section) = slurp(src_dir() . '/doc/install.md') =~ /^## Back up and restore\n(.*?)^## /ms;
-my ($save, $restore) = map { join "\n", /^    (.*)$/mg } split /^Restore with/m, $section;
-for ($save, $restore) {
-    s{/var/lib/idadmin}{$lib}g;
-    s{/backup/}{$backup/}g;
-    s{-o idadmin -g idadmin}{-o $id -g $id}g;
+# A fresh pair of directories; the options that name the second one.
+sub places {
+    my $base = tempdir() . '/backup' . ++$number;
+    mkdir $base or die "$base: $!\n";
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $base);
+    return ("$base/store", '--keys', "$base/keys");
 }
-ok($restore =~ s/^systemctl start idadmin-worker apache2$//m, 'the page ends with the start');
-sub run_all { my ($script) = @_; return run_command(['/bin/sh', '-e', '-c', $script]) }
 
-my $task = $stack->post('/v1/api/user',
-    { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
-is($stack->wait_task($task)->{state}, 'done', 'a person was created');
-ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->records } }),
-    'and is in the audit');
-my $later = $stack->post('/v1/api/user',
-    { firstname => 'Bo', surname => 'Ek', date => '2031-01-02' })->{json}{data}{taskId};
-my $saved = run_all($save);
-is($saved->{exit}, 0, 'backup beside httpd and worker') or diag $saved->{err};
-$stack->httpd->stop;
-$stack->worker->stop;
-my $audited = $stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records};
-my $restored = run_all($restore);
-is($restored->{exit}, 0, 'restore') or diag $restored->{err};
-is_deeply([map {s{.*/}{}r} sort glob "$lib/*"],
-    [qw(idadmin-audit.db idadmin.db idadmin.key idadmin.key.audit idadmin.key.signing)],
-    'the store is what was saved');
-
-# httpd first: it can make nothing, says so, and serves once the worker has been there.
-$stack->httpd->expect_log(qr/IDA0102|IDA0110/);
-$stack->httpd->start;
-is($stack->get_user('eva.berg@nordic.example', client => $stack->httpd->client)->{status}, 503,
-    'httpd waits for the worker');
-$stack->worker->start;
-# a lease of the old worker's, if the backup caught it at a synchronisation, is waited out
-$stack->wait_synced;
-ok($stack->worker->log_has(qr/the cache was not there and has been made/), 'which makes the cache');
-is($stack->get_user('asa.oberg@nordic.example')->{status}, 200, 'with the people of the directory');
-is($stack->task($task)->{state}, 'done', 'tasks are there');
-is($stack->task($later)->{state}, 'queued', 'those to come too');
-my $verify = $stack->ctl('audit', 'verify', 'nordic', '--json');
-is($verify->{exit}, 0, 'the audit log\'s chain is whole');
-cmp_ok($verify->{json}{records}, '>=', 2, 'with its records');
-my $new = $stack->post('/v1/api/user',
-    { firstname => 'Cia', surname => 'Ny' })->{json}{data}{taskId};
-is($stack->wait_task($new)->{state}, 'done', 'and work goes on');
-my $check = $stack->worker->run('--check', 'nordic');
-is($check->{exit}, 0, 'the settings are sealed by the restored key') or diag $check->{out};
-
-# The first process creates it, not only the worker; also after a death between the making of the
-# file and of what is in it.
-$stack->httpd->stop;
-$stack->worker->stop;
-for my $left ('nothing', 'an empty file') {
-    unlink glob "$lib/idadmin-cache.db*";
-    Idadmin::Test::give_to($id, Idadmin::Test::spew("$lib/idadmin-cache.db", ''))
-        if $left ne 'nothing';
-    chmod 0640, "$lib/idadmin-cache.db";
-    my $status = $stack->ctl('status', '--json');
-    is($status->{exit}, 0, "idadminctl where of the cache there is $left") or diag $status->{err};
+sub hire {
+    my ($stack, $firstname, $surname, %more) = @_;
+    return $stack->post('/v1/api/user',
+        { firstname => $firstname, surname => $surname, %more })->{json}{data}{taskId};
 }
-rename "$lib/idadmin.db", "$lib/away";
-unlink glob "$lib/idadmin-cache.db*";
-is($stack->ctl('status')->{exit}, 1, 'without a store there is none to be made for');
-ok(!-e "$lib/idadmin-cache.db", 'and none is');
-rename "$lib/away", "$lib/idadmin.db";
-$stack->httpd->start;
-$stack->worker->start;
-$stack->wait_synced;
-$stack->stop;
+
+sub refused {
+    my ($stack, $words, $reason, $name) = @_;
+    my $result = $stack->ctl(@$words);
+    is($result->{exit}, 1, "$name: refused") or diag "$result->{out}$result->{err}";
+    like($result->{err}, $reason, "$name: says why");
+}
+
+# As the owner of the backup, who is not the test's user.
+sub change {
+    my ($file, $how) = @_;
+    my $text = slurp($file);
+    my $before = $text;
+    $how->() for $text;
+    spew($file, $text);
+    return $before;
+}
+
+for_each_stack {
+    my ($stack) = @_;
+    my $engine = $stack->engine;
+    my $first  = hire($stack, 'Åsa', 'Öberg');
+    is($stack->wait_task($first)->{state}, 'done', 'a person was hired');
+    my @running = places();
+    my $said    = $stack->ctl_ok('backup', @running, '--json');
+    cmp_ok($said->{companies}[0]{lastEvent}, '>=', 1, 'a backup beside httpd and worker');
+    is_deeply($said->{notCopied}, [], 'with all keys and secrets');
+    is($stack->ctl('restore', @running, '--dry-run')->{exit}, 0, 'is whole');
+    is((stat $_)[2] & 077, 0, "$_: its owner's alone") for $running[0], glob "$running[0]/*";
+
+    $stack->worker->stop;
+    my $later = hire($stack, 'Bo', 'Ek', date => '2031-01-02');
+    my $due   = hire($stack, 'Cia', 'Ny');
+    my $leave = $stack->delete('/v1/api/user',
+        { userPrincipalName => 'eva.berg@' . $stack->domain, time => '00:00' })
+        ->{json}{data}{taskId};
+    my @backup = places();
+    $said = $stack->ctl_ok('backup', @backup, '--json');
+    refused($stack, ['backup', @backup], qr/nothing in it/, 'a second backup in the same place');
+
+    $stack->worker->start;
+    $stack->wait_task($_) for $due, $leave;
+    my $since = hire($stack, 'Dan', 'Ask');
+    $stack->wait_task($since);
+    refused($stack, ['restore', @backup], qr/in use: .*Stop httpd/, 'while programs run');
+    delete $stack->{client};
+    $stack->httpd->stop;
+    $stack->worker->stop;
+
+    # Whatever does not fit is refused before anything is touched.
+    my ($copy) = grep { !/manifest/ } glob "$backup[0]/*";
+    my $before = change($copy, sub { s/nordic/norden/ });
+    refused($stack, ['restore', @backup], qr/not as it was saved/, 'a changed copy');
+    spew($copy, $before);
+    $before = change("$backup[0]/manifest.json", sub { s/"lastEvent": \d+/"lastEvent": 7777/ });
+    refused($stack, ['restore', @backup], qr/not made under the seal key/, 'a changed manifest');
+    spew("$backup[0]/manifest.json", $before);
+    refused($stack, ['restore', $backup[0], '--keys', $running[2]],
+        qr/belong to different|not as it was/, 'keys of another backup')
+        if slurp("$running[2]/seal.key") ne slurp("$backup[2]/seal.key");
+    my $dry = $stack->ctl_ok('restore', @backup, '--dry-run', '--json');
+    is_deeply([map { $_->{taskId} } @{ $dry->{gone} }], [$since], 'says what would be gone');
+    is($stack->ctl_ok('task', 'show', 'nordic', $since, '--json')->{task}{state}, 'done',
+        'and changes nothing');
+
+    my $restored = $stack->ctl_ok('restore', @backup, '--json');
+    is_deeply([map { $_->{taskId} } @{ $restored->{gone} }], [$since], 'names what is gone');
+    is_deeply([map { [@$_{qw(taskId was since)}] } @{ $restored->{held} }],
+        [[$due, 'queued', 'done'], [$leave, 'queued', 'done']],
+        'holds what would run again, with what became of it');
+    is($restored->{companies}[0]{held}, 2, 'counted by company');
+    ok($restored->{putAside}, 'what was there is kept');
+
+    $stack->worker->start;
+    $stack->httpd->start;
+    $stack->wait_synced;
+    is($stack->task($first)->{state}, 'done',   'what was done is');
+    is($stack->task($later)->{state}, 'queued', 'what is to come waits');
+    my $held = $stack->task($due);
+    is($held->{state}, 'attention', 'what was due is held');
+    like($held->{error}, qr/after a restore/, 'and says why');
+    $stack->ctl_ok('task', 'release', 'nordic', $leave);
+    is($stack->wait_task($leave)->{state}, 'done', 'released, an offboarding finds itself done');
+    $stack->ctl_ok('task', 'cancel', 'nordic', $due);
+    is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the audit chain is whole');
+    is($stack->wait_task(hire($stack, 'Eli', 'Alm'))->{state}, 'done', 'work goes on');
+    ok(within(sub { my %seen = map { ($_->{action} // '') => 1 } @{ $stack->records };
+        $seen{'store.backup'} && $seen{'store.restore'} && $seen{'task.attention'} }),
+        'all of it is in the audit');
+
+    lose_everything($stack);
+    $restored = $stack->ctl_ok('restore', @backup, '--json');
+    ok(!$restored->{replacedStoreRead}, 'after the loss of everything: nothing is known of it');
+    is(scalar @{ $restored->{held} }, 2, 'held are the same');
+    is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole');
+    $stack->{worker}{store} = $stack->store;
+    $stack->{worker}->start;
+    is($stack->worker->run('--check', 'nordic')->{exit}, 0, 'keys and settings fit');
+    $stack->worker->stop;
+
+    newer_schema($stack, @backup);
+};
+
+# The store with its keys; on PostgreSQL a database that holds nothing takes its place.
+sub lose_everything {
+    my ($stack) = @_;
+    delete $stack->{client};
+    $stack->httpd->stop;
+    $stack->worker->stop;
+    $_->finish for delete($stack->{sessions}{$$}) // ();
+    run_command(['find', "$stack->{base}/lib", '-mindepth', 1, '-delete']);
+    if ($stack->{postgresql}) {
+        $stack->{database} = $stack->{postgresql}->create_database;
+        $stack->{store}    = $stack->{postgresql}->dsn($stack->{database});
+    }
+    return;
+}
+
+# The next version's program upgrades what it restores; this one refuses what that one saves.
+sub newer_schema {
+    my ($stack, @backup) = @_;
+    my $next = { program => 'idadminctl-next' };
+    my $restored = $stack->ctl('restore', @backup, '--json', $next);
+    is($restored->{exit}, 0, 'restored by the next version') or diag $restored->{err};
+    ok((grep {/900-made-up applied/} @{ $restored->{json}{steps} }), 'which upgrades it');
+    is(scalar @{ $restored->{json}{held} }, 2, 'and holds the same');
+    my @newer = places();
+    is($stack->ctl('backup', @newer, $next)->{exit}, 0, 'saved by it');
+    refused($stack, ['restore', @newer], qr/newer than this program/, 'a backup of that one');
+    return;
+}
 done_testing();

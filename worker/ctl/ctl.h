@@ -76,6 +76,10 @@ audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, c
 /* IDA_NOT_FOUND with a message if the tenant does not exist. */
 ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant);
 
+/* From now on this node refuses documents older than the validly sealed ones in the store now
+ * (schema.c). */
+ida_kind ctl_note_revisions(ctl_call *ctl);
+
 /* --- output.c --- */
 
 typedef ida_column ctl_column;
@@ -99,7 +103,8 @@ void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(print
 
 extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
     ctl_audit_commands[], ctl_sync_commands[], ctl_status_commands[], ctl_evidence_commands[],
-    ctl_erase_commands[], ctl_notification_commands[], ctl_health_commands[];
+    ctl_erase_commands[], ctl_notification_commands[], ctl_backup_commands[],
+    ctl_restore_commands[], ctl_health_commands[];
 
 /* A command that does more than its operation: its function, and possibly one more option. */
 typedef struct ctl_beside {

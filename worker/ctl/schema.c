@@ -40,20 +40,22 @@ static ida_kind owner_of(ctl_call *ctl, uid_t *owner, gid_t *group)
     return IDA_OK;
 }
 
-/* From now on this node refuses documents older than the validly sealed ones in the store now. */
-static ida_kind note_revisions(ctl_call *ctl, const unsigned char *key)
+ida_kind ctl_note_revisions(ctl_call *ctl)
 {
+    unsigned char key[IDA_SEAL_KEY_LEN];
     const store_tenant_id *ids;
     ida_stored_tenant stored;
     int count = 0;
     store *s = ctl_store(ctl, DB_REQUEST);
-    ida_kind kind = store_tenant_ids(s, ctl->c, &ids, &count);
+    ida_kind kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);
+    kind = kind ? kind : store_tenant_ids(s, ctl->c, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
         kind = store_tenant_document(s, ctl->c, ids[i].id, &stored);
         if (!kind && ida_seal_valid(ctl->pool, key, ids[i].id, &stored)) {
             kind = ida_seal_note(ctl->c, ctl->config.seal_key, ids[i].id, stored.revision);
         }
     }
+    OPENSSL_cleanse(key, sizeof key);
     return kind;
 }
 
@@ -70,7 +72,6 @@ static ida_kind make_keys(ctl_call *ctl, uid_t owner, gid_t group)
 static int upgrade(ctl_call *ctl)
 {
     json_t *steps = json_array();
-    unsigned char key[IDA_SEAL_KEY_LEN];
     uid_t owner;
     gid_t group;
     ida_kind kind = owner_of(ctl, &owner, &group);
@@ -85,11 +86,7 @@ static int upgrade(ctl_call *ctl)
     if (!kind) {
         kind = make_keys(ctl, owner, group);
     }
-    if (!kind) {
-        kind = ida_seal_key_read(ctl->c, ctl->config.seal_key, key);
-        kind = kind ? kind : note_revisions(ctl, key);
-        OPENSSL_cleanse(key, sizeof key);
-    }
+    kind = kind ? kind : ctl_note_revisions(ctl);
     if (!kind) {
         json_t *document = json_pack("{s:i, s:s, s:O}", "version", store_schema_version(),
                                      "sealKey", ctl->config.seal_key, "steps", steps);

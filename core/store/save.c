@@ -1,0 +1,64 @@
+/* Owns a backup of the store and its return, for both engines. Must not know what else a backup
+ * has: keys, a manifest. */
+#include "core/store/save.h"
+
+#include <string.h>
+
+#include "core/db/migrations.h"
+
+ida_kind store_save(store *s, ida_ctx *c, const char *directory, store_saved *saved)
+{
+    saved->names = apr_array_make(c->pool, 2, sizeof(const char *));
+    ida_kind kind = db_schema_version(s->db, c, DB_MAIN, &saved->main);
+    kind = kind ? kind : db_schema_version(s->db, c, DB_AUDIT, &saved->audit);
+    return kind ? kind : db_save(s->db, c, directory, saved->names);
+}
+
+void store_known_versions(const char *dsn, int *main, int *audit)
+{
+    const ida_migration *m = store_sqlite_path(dsn) ? ida_migrations_sqlite
+                                                    : ida_migrations_postgresql;
+    *main = *audit = 0;
+    for (; m->number; m++) {
+        int *of = strcmp(m->file, "main") == 0    ? main
+                  : strcmp(m->file, "audit") == 0 ? audit
+                                                  : NULL;
+        if (of && m->number > *of) {
+            *of = m->number;
+        }
+    }
+}
+
+int store_opens(const char *dsn, ida_ctx *c)
+{
+    apr_pool_t *pool;
+    db *d;
+    apr_pool_create(&pool, c->pool);
+    int opens = db_open(&d, dsn, DB_REQUEST, ida_ctx_make(c->env, pool), pool) == IDA_OK;
+    if (opens) {
+        db_close(d);
+    }
+    apr_pool_destroy(pool);
+    return opens;
+}
+
+ida_kind store_free(const char *dsn, ida_ctx *c)
+{
+    apr_pool_t *pool;
+    const char *by;
+    apr_pool_create(&pool, c->pool);
+    ida_kind kind = db_in_use(dsn, c, pool, &by);
+    apr_pool_destroy(pool);
+    return kind || !by ? kind
+                       : ida_fail(c, IDA_CONFLICT,
+                                  "The store is in use: %s. Stop httpd and idadmin-worker on every "
+                                  "node first.",
+                                  by);
+}
+
+ida_kind store_bring_back(const char *dsn, ida_ctx *c, const db_return *from, json_t *steps,
+                          const char **aside)
+{
+    ida_kind kind = db_bring_back(dsn, c, from, aside);
+    return kind ? kind : store_schema_upgrade(dsn, c, steps);
+}

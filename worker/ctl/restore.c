@@ -1,0 +1,241 @@
+/* idadminctl restore: a backup in the place of the store. Nothing is touched before all of the
+ * backup was compared with its manifests; what was there is put aside, not deleted. */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+#include "core/base/time.h"
+#include "core/store/save.h"
+#include "core/store/tenant.h"
+#include "worker/ctl/kept.h"
+#include "worker/ctl/restored.h"
+
+typedef struct restore_work {
+    ctl_call *ctl;
+    const char *from, *keys_from;
+    json_t *manifest, *keys;
+    restored_state state;
+    const char *aside, *stamp;
+    json_t *steps, *files; /* files: what became of each of the second place */
+} restore_work;
+
+/* --- before anything is touched --- */
+
+static ida_kind check_versions(restore_work *work)
+{
+    ctl_call *ctl = work->ctl;
+    const json_t *schema = json_object_get(work->manifest, "schema");
+    const char *engine = ida_json_string(work->manifest, "engine"),
+               *wanted = store_sqlite_path(ctl->config.store) ? "sqlite" : "postgresql";
+    int main, audit;
+    store_known_versions(ctl->config.store, &main, &audit);
+    if (!engine || strcmp(engine, wanted) != 0) {
+        return ida_fail(ctl->c, IDA_CONFLICT,
+                        "The backup is of a store in %s, and %s is one in %s: name one of that "
+                        "engine by --store.",
+                        engine ? engine : "(nothing)", "the store to restore to", wanted);
+    }
+    json_int_t has_main = json_integer_value(json_object_get(schema, "main")),
+               has_audit = json_integer_value(json_object_get(schema, "audit"));
+    return has_main <= main && has_audit <= audit
+               ? IDA_OK
+               : ida_fail(ctl->c, IDA_CONFLICT,
+                          "The backup has the schema numbers %lld and %lld, newer than this "
+                          "program, which knows %d and %d: install version %s first.",
+                          (long long)has_main, (long long)has_audit, main, audit,
+                          ida_json_string(work->manifest, "build"));
+}
+
+/* The files of a manifest are judged by their digests, the manifest by the seal key. */
+static ida_kind check_backup(restore_work *work)
+{
+    ctl_call *ctl = work->ctl;
+    const char *seal_key = kept_path(ctl, work->keys_from, KEPT_SEAL_KEY);
+    ida_kind kind = kept_read(ctl, work->from, KEPT_MANIFEST, &work->manifest);
+    kind = kind ? kind : kept_read(ctl, work->keys_from, KEPT_KEYS, &work->keys);
+    kind = kind ? kind : check_versions(work);
+    kind = kind ? kind : kept_compare(ctl, work->from, json_object_get(work->manifest, "files"));
+    kind = kind ? kind : kept_compare(ctl, work->keys_from, json_object_get(work->keys, "files"));
+    if (kind) {
+        return kind;
+    }
+    const char *proof = ida_json_string(work->manifest, "proof"),
+               *own = kept_proof(ctl, seal_key, work->manifest);
+    return proof && own && strcmp(proof, own) == 0
+               ? IDA_OK
+               : ida_fail(ctl->c, IDA_CONFLICT,
+                          "The manifest of %s was not made under the seal key in %s: the two "
+                          "belong to different backups, or the manifest was changed. Nothing was "
+                          "restored.",
+                          work->from, work->keys_from);
+}
+
+/* --- keys and secrets --- */
+
+static void tell_file(restore_work *work, const json_t *row, const char *path, const char *done)
+{
+    json_array_append_new(work->files, ida_json_texts("what", ida_json_string(row, "what"), "file",
+                                                      path, "done", done, NULL));
+}
+
+static int same_file(restore_work *work, const char *name, const char *path)
+{
+    json_t *one = NULL, *other = NULL;
+    const char *slash = strrchr(path, '/');
+    ida_kind kind = kept_row(work->ctl, work->keys_from, name, &one);
+    kind = kind ? kind
+                : kept_row(work->ctl,
+                           apr_pstrmemdup(work->ctl->pool, path, (apr_size_t)(slash - path)),
+                           slash + 1, &other);
+    int same = !kind &&
+               strcmp(ida_json_string(one, "sha256"), ida_json_string(other, "sha256")) == 0;
+    json_decref(one);
+    json_decref(other);
+    ida_ctx_clear(work->ctl->c);
+    return same;
+}
+
+/* A key takes the place of another one, which is put aside beside it: what was restored is under
+ * this one. A secret that is there stays, because it may be newer. */
+static ida_kind return_file(restore_work *work, const json_t *row)
+{
+    ctl_call *ctl = work->ctl;
+    struct stat st;
+    const char *name = ida_json_string(row, "name"), *key = kept_key_file(ctl, name);
+    const char *path = key ? key : ida_json_string(row, "from");
+    int there = lstat(path, &st) == 0;
+    if (there && (!key || same_file(work, name, path))) {
+        tell_file(work, row, path,
+                  same_file(work, name, path) ? "is the same" : "stays as it is here");
+        return IDA_OK;
+    }
+    if (there && rename(path, apr_pstrcat(ctl->pool, path, ".before-", work->stamp, NULL)) != 0) {
+        return ida_fail(ctl->c, IDA_CONFLICT, "%s cannot be put aside: %s.", path, strerror(errno));
+    }
+    const char *slash = strrchr(path, '/');
+    int known = stat(apr_pstrmemdup(ctl->pool, path, (apr_size_t)(slash - path + 1)), &st) == 0;
+    int error = ida_file_copy(kept_path(ctl, work->keys_from, name), path,
+                              (mode_t)json_integer_value(json_object_get(row, "mode")),
+                              known ? st.st_uid : geteuid(), known ? st.st_gid : getegid());
+    if (error && key) {
+        return ida_fail(ctl->c, IDA_CONFLICT, "%s cannot be written: %s.", path, strerror(error));
+    }
+    tell_file(work, row, path,
+              error ? ida_printf(ctl->pool, "is not restored: %s", strerror(error))
+                    : "is restored");
+    return IDA_OK;
+}
+
+/* What this machine has seen of documents and chains is newer than what was restored, which would
+ * count as put back by an attacker. */
+static void forget_seen(const restore_work *work)
+{
+    ctl_call *ctl = work->ctl;
+    const char *const seen[] = {apr_pstrcat(ctl->pool, ctl->config.seal_key, ".revisions", NULL),
+                                apr_pstrcat(ctl->pool, ctl->config.audit_key, ".heads", NULL)};
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+        rename(seen[i], apr_pstrcat(ctl->pool, seen[i], ".before-", work->stamp, NULL));
+    }
+}
+
+static ida_kind return_keys(restore_work *work)
+{
+    ida_kind kind = IDA_OK;
+    size_t i;
+    json_t *row;
+    forget_seen(work);
+    json_array_foreach (json_object_get(work->keys, "files"), i, row) {
+        kind = kind ? kind : return_file(work, row);
+    }
+    return kind;
+}
+
+/* --- the command --- */
+
+static void report(restore_work *work, int dry)
+{
+    static const ctl_column files[] = {
+        {"WHAT", "what"}, {"FILE", "file"}, {"", "done"}, {NULL, NULL}};
+    ctl_call *ctl = work->ctl;
+    size_t i;
+    json_t *step;
+    json_t *document = ida_json_keep(
+        ctl->pool, json_pack("{s:b, s:O, s:s?, s:O, s:O}", "restored", !dry, "at",
+                             json_object_get(work->manifest, "at"), "putAside", work->aside,
+                             "steps", work->steps, "files", work->files));
+    restored_report(&work->state, document);
+    if (ctl_json(ctl, document)) {
+        return;
+    }
+    if (dry) {
+        ctl_say(ctl, "The backup of %s is whole and can be restored; nothing was changed.",
+                ida_json_string(work->manifest, "at"));
+    } else {
+        ctl_say(ctl, "The store is as it was at %s.%s%s.", ida_json_string(work->manifest, "at"),
+                work->aside ? " What was there is kept: " : "", work->aside ? work->aside : "");
+        json_array_foreach (work->steps, i, step) {
+            ctl_say(ctl, "%s", json_string_value(step));
+        }
+        ctl_table(ctl, work->files, files, "");
+    }
+    restored_say(&work->state, dry);
+}
+
+static int restore(ctl_call *ctl)
+{
+    restore_work work = {.ctl = ctl,
+                         .from = ctl->arguments[0],
+                         .keys_from = ctl_value(ctl, "keys"),
+                         .state = {.ctl = ctl}};
+    int dry = ctl_value(ctl, "dry-run") != NULL;
+    if (!work.keys_from) {
+        return ctl_usage(ctl, "--keys names the second directory of the backup");
+    }
+    work.steps = ida_json_keep(ctl->pool, json_array());
+    work.files = ida_json_keep(ctl->pool, json_array());
+    ida_kind kind = check_backup(&work);
+    if (!kind) {
+        ida_time_parse(ida_json_string(work.manifest, "at"), &work.state.at);
+        work.stamp = ida_stamp(ctl->pool, ida_now(ctl->c->env));
+        kind = restored_before(&work.state);
+    }
+    if (kind || dry) {
+        if (!kind) {
+            report(&work, 1);
+        }
+        return ctl_result(ctl, kind);
+    }
+    const db_return copies = {work.from, work.stamp};
+    kind = store_free(ctl->config.store, ctl->c);
+    kind = kind ? kind
+                : store_bring_back(ctl->config.store, ctl->c, &copies, work.steps, &work.aside);
+    kind = kind ? kind : return_keys(&work);
+    kind = kind ? kind : restored_after(&work.state, work.from);
+    if (!kind) {
+        report(&work, 0);
+    }
+    return ctl_result(ctl, kind);
+}
+
+const ctl_command ctl_restore_commands[] = {
+    {"restore", NULL, "DIR",
+     "Put a backup in the place of the store, and hold the tasks that would run again.",
+     .help =
+         "With httpd and worker stopped on every node. Compares digests, versions and the proof "
+         "first, and touches nothing when one does not fit. What was there is put aside. A backup "
+         "of an older schema is upgraded. Tasks that were due or running at the time of the "
+         "backup may have been carried out since: they are held until `task release` or `task "
+         "cancel`. Tasks accepted since the backup are named where the store that was there can "
+         "still be read. Secrets that are there stay as they are.",
+     .options = {{"keys", "DIR", "the second directory of the backup, with the keys"},
+                 {"dry-run", NULL, "compare and report, change nothing"}},
+     .run = restore},
+    {0},
+};
