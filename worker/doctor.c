@@ -4,7 +4,7 @@
 #include "core/base/json.h"
 #include "core/store/directory.h"
 #include "worker/check.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 
 #define LOOK_MS 1000
 
@@ -13,7 +13,7 @@ static int look(worker *w, store *main, apr_pool_t *pool)
 {
     store_check check;
     ida_ctx *c = worker_ctx(w, pool);
-    if (hold_own_key_fault(w) || store_check_claim(main, c, w->id, &check)) {
+    if (hold_idle_reason(w) || store_check_claim(main, c, w->id, &check)) {
         return 0;
     }
     ida_log(&w->env, IDA_LOG_INFO, NULL, "tenant %s, directory %s is checked on request",

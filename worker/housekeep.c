@@ -11,7 +11,7 @@
 #include "worker/checkpoint_hook.h"
 #include "worker/connectors.h"
 #include "worker/hold/health.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 #include "worker/hold/repairs.h"
 #include "worker/hold/slot.h"
 #include "worker/ingest.h"
@@ -167,8 +167,8 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
     }
     ida_ctx_clear(c);
     /* With another seal key than the store's every record in the outbox would seem to be forged. */
-    hold_own_key_look(w, main, pool);
-    kind = hold_own_key_fault(w) ? IDA_OK : ingest_outbox(main, audit, c, OUTBOX_BATCHES, turns);
+    hold_idle_look(w, main, pool);
+    kind = hold_idle_reason(w) ? IDA_OK : ingest_outbox(main, audit, c, OUTBOX_BATCHES, turns);
     if (kind && say_now(w, &said)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",
                 "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
@@ -191,7 +191,7 @@ static void ingest_thread(hold_thread *t)
 static void watch(keeper *k, apr_pool_t *pool)
 {
     static _Atomic int64_t said;
-    hold_own_key_look(k->w, k->main, pool);
+    hold_idle_look(k->w, k->main, pool);
     hold_takeover_watch(k->watch, k->main, pool);
     hold_watch_calls(k->w, k->main, pool);
     hold_check_repairs(k->w, k->main, pool);

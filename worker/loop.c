@@ -2,9 +2,11 @@
  * of what a task does. */
 #include "worker/loop.h"
 
+#include <string.h>
+
 #include "core/queue/claim.h"
 #include "worker/hold/crash.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
 #include "worker/run/preconnect.h"
@@ -47,7 +49,7 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
     worker *w = l->w;
     int braked = 0;
     *claimed_at = ida_monotonic(&w->env);
-    if (hold_own_key_fault(w)) {
+    if (hold_idle_reason(w)) {
         return ida_fail(c, IDA_NOT_FOUND, "This worker takes no work.");
     }
     ida_kind kind = l->drain ? IDA_NOT_FOUND : hold_takeover_next(l->watch, rn->main, c, task);
@@ -117,6 +119,10 @@ static void work(loop *l, runner *rn, apr_pool_t *pool)
         ida_task *task = NULL;
         int64_t claimed_at;
         ida_kind kind = next_task(l, rn, c, &task, &claimed_at);
+        if (kind && c->reason && strcmp(c->reason, STORE_SCHEMA_CHANGED) == 0) {
+            hold_idle_look(w, rn->main, pool);
+            kind = IDA_NOT_FOUND;
+        }
         int away = kind && kind != IDA_NOT_FOUND;
         store_is(l, away, c->message);
         if (task) {

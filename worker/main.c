@@ -21,7 +21,7 @@
 #include "worker/check.h"
 #include "worker/checkpoint_hook.h"
 #include "worker/hold/crash.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 #include "worker/housekeep.h"
 #include "worker/layout.h"
 #include "worker/loop.h"
@@ -187,7 +187,7 @@ static int after_crash(worker *w, apr_pool_t *pool, const sigset_t *signals)
         service_tell("WATCHDOG=1"); /* a new start of the service would forget the crash */
     }
     int goes_on = number != SIGTERM && number != SIGINT;
-    hold_own_key_look(w, main, pool);
+    hold_idle_look(w, main, pool);
     if (!goes_on) {
         store_worker_gone(main, worker_ctx(w, pool), w->id);
     }
@@ -320,8 +320,8 @@ static int once(worker *w, apr_pool_t *pool)
                 strerror(errno));
         return EXIT_FAILURE;
     }
-    hold_own_key_look(w, main, scratch);
-    int failed = hold_own_key_fault(w) != NULL || drain(w, watch, pool);
+    hold_idle_look(w, main, scratch);
+    int failed = hold_idle_reason(w) != NULL || drain(w, watch, pool);
     failed |= ingest_all(w, main, audit, scratch);
     failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
     failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;

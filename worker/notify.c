@@ -11,7 +11,7 @@
 #include "core/queue/delivery.h"
 #include "core/queue/event.h"
 #include "core/store/tenant.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 #include "worker/hold/rules.h"
 #include "worker/send/webhook.h"
 
@@ -116,7 +116,7 @@ static int look(notifier *n, turn *t, apr_pool_t *pool)
     const queue_receiver *rows;
     int count, taken = 0;
     apr_pool_t *fresh;
-    if (hold_own_key_fault(t->w)) {
+    if (hold_idle_reason(t->w)) {
         return 0;
     }
     ida_ctx *c = worker_ctx(t->w, pool);

@@ -7,7 +7,7 @@
 #include "core/store/audit.h"
 #include "core/store/idempotency.h"
 #include "core/store/tenant.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 
 #define DAY_MS INT64_C(86400000)
 #define TASKS_AT_ONCE 50 /* each is several statements under the tenant's lock */
@@ -141,7 +141,7 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
 {
     apr_pool_t *each;
     int left = 0;
-    if (hold_own_key_fault(t->w)) {
+    if (hold_idle_reason(t->w)) {
         return 0; /* with another key no document is to be followed */
     }
     if (!t->begun && !begin(t, main)) {

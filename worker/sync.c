@@ -9,7 +9,7 @@
 #include "worker/base/counts.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 #include "worker/rechecks.h"
 
 /* A held directory is tried by a task, if one waits: a run takes long and others wait for it. */
@@ -405,8 +405,8 @@ int sync_join(sync_plan *plan, int64_t until)
 int sync_all(sync_plan *plan, store *main, store *cache, session_cache *sessions, apr_pool_t *pool)
 {
     int failed = 0;
-    for (sync_entry *e = plan->first;
-         e && !worker_stopping(plan->w) && !hold_own_key_fault(plan->w); e = e->next) {
+    for (sync_entry *e = plan->first; e && !worker_stopping(plan->w) && !hold_idle_reason(plan->w);
+         e = e->next) {
         sync_job job = {.plan = plan,
                         .w = plan->w,
                         .main = main,

@@ -6,7 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/store/tenant.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 
 #define INTERVAL_DEFAULT_MS 60000
 #define INTERVAL_MIN_MS 1000
@@ -135,7 +135,7 @@ ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
 {
     const store_tenant_id *ids;
     int count = 0;
-    if (hold_own_key_fault(plan->w)) {
+    if (hold_idle_reason(plan->w)) {
         return IDA_OK; /* with it every document would look forged */
     }
     ida_kind kind = store_tenant_ids(main, worker_ctx(plan->w, pool), &ids, &count);
@@ -158,7 +158,7 @@ int sync_plan_take(sync_plan *plan, sync_entry *out, sync_entry **taken)
 {
     int64_t now = ida_monotonic(&plan->w->env);
     *taken = NULL;
-    if (hold_own_key_fault(plan->w)) {
+    if (hold_idle_reason(plan->w)) {
         return 0;
     }
     pthread_mutex_lock(&plan->lock);

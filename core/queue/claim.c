@@ -105,8 +105,10 @@ static ida_kind try_one(store *s, ida_ctx *c, void *baton)
     const char *why = NULL;
     cl->task = NULL;
     cl->braked = cl->counts = 0;
-    ida_kind kind = store_read(s, c, STMT_queue_row,
-                               DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_I(cl->by->now)), &r);
+    ida_kind kind = store_schema_is_ours(s, c);
+    kind = kind ? kind
+                : store_read(s, c, STMT_queue_row,
+                             DB_ARGS(DB_T(one->tenant), DB_T(one->id), DB_I(cl->by->now)), &r);
     if (kind || !r.rows) {
         return kind; /* another worker was faster */
     }

@@ -40,11 +40,13 @@ static ida_kind take_over(store *s, ida_ctx *c, void *baton)
     int begun = 1;
     db_result r;
     t->task = NULL;
-    ida_kind kind = store_write(s, c, STMT_queue_take_over,
-                                DB_ARGS(DB_T(t->seen->tenant), DB_T(t->seen->task_id),
-                                        DB_I(t->seen->fence), DB_I(t->seen->heartbeat),
-                                        DB_T(t->owner), DB_I(t->lease_until)),
-                                &r);
+    ida_kind kind = store_schema_is_ours(s, c);
+    kind = kind ? kind
+                : store_write(s, c, STMT_queue_take_over,
+                              DB_ARGS(DB_T(t->seen->tenant), DB_T(t->seen->task_id),
+                                      DB_I(t->seen->fence), DB_I(t->seen->heartbeat),
+                                      DB_T(t->owner), DB_I(t->lease_until)),
+                              &r);
     if (!kind && !r.changes) {
         kind = ida_fail(c, IDA_NOT_FOUND, "Task %s is alive or no longer running.",
                         t->seen->task_id);

@@ -56,9 +56,22 @@ ida_kind store_free(const char *dsn, ida_ctx *c)
                                   by);
 }
 
+/* Those of the backup run no more. */
+static ida_kind forget_workers(const char *dsn, ida_ctx *c)
+{
+    db *d;
+    ida_kind kind = db_open_unchecked(&d, dsn, DB_REQUEST, c, c->pool);
+    if (!kind) {
+        kind = db_run(d, c, STMT_worker_forget, DB_ARGS(DB_I(INT64_MAX)), NULL);
+        db_close(d);
+    }
+    return kind;
+}
+
 ida_kind store_bring_back(const char *dsn, ida_ctx *c, const db_return *from, json_t *steps,
                           const char **aside)
 {
     ida_kind kind = db_bring_back(dsn, c, from, aside);
+    kind = kind ? kind : forget_workers(dsn, c);
     return kind ? kind : store_schema_upgrade(dsn, c, steps);
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "core/db/migrations.h"
+#include "core/store/rows.h"
 #include "core/store/store.h"
 
 int store_schema_version(void)
@@ -17,7 +18,31 @@ int store_schema_version(void)
     return newest;
 }
 
+ida_kind store_schema_number(store *s, ida_ctx *c, int64_t *number)
+{
+    return store_number(s, c, STMT_schema_number, DB_NONE, number);
+}
+
+int store_schema_version_of(const store *s)
+{
+    return db_known_version(s->db, DB_MAIN);
+}
+
+ida_kind store_schema_is_ours(store *s, ida_ctx *c)
+{
+    int64_t number;
+    ida_kind kind = store_schema_number(s, c, &number);
+    if (kind || number == store_schema_version_of(s)) {
+        return kind;
+    }
+    ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The store's schema is number %lld now.",
+             (long long)number);
+    return ida_because(c, STORE_SCHEMA_CHANGED, NULL);
+}
+
 #define REPEATS 10 /* of transactions that the engine undid */
+#define WORKER_ALIVE_MS 60000
+#define WORKERS_MAX 1000
 
 static void tell(json_t *steps, const char *text)
 {
@@ -160,6 +185,55 @@ static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
     return kind;
 }
 
+/* Whether a file of a store that exists is to be migrated. */
+static ida_kind is_behind(const char *dsn, ida_ctx *c, apr_pool_t *pool, int *behind)
+{
+    static const db_file kept[] = {DB_MAIN, DB_AUDIT};
+    ida_kind kind = IDA_OK;
+    *behind = 0;
+    for (size_t i = 0; !kind && i < sizeof kept / sizeof *kept; i++) {
+        db *d;
+        int version = 0;
+        if ((kind = db_open_unchecked(&d, dsn, db_file_role(kept[i]), c, pool)) == IDA_OK) {
+            kind = db_schema_version(d, c, kept[i], &version);
+            *behind |= version && version < db_known_version(d, kept[i]);
+            db_close(d);
+        }
+    }
+    return kind;
+}
+
+/* A worker of before would go on by the old schema: it sees the new one at its next claim, but may
+ * be in the middle of a task. */
+static ida_kind check_workers(const char *dsn, ida_ctx *c, apr_pool_t *pool)
+{
+    db *d;
+    db_result r = {.rows = 0};
+    int behind;
+    int64_t since = ida_now(c->env) - WORKER_ALIVE_MS;
+    const char *alive = NULL;
+    ida_kind kind = is_behind(dsn, c, pool, &behind);
+    if (kind || !behind || (kind = db_open_unchecked(&d, dsn, DB_REQUEST, c, pool)) != IDA_OK) {
+        return kind;
+    }
+    kind = db_run(d, c, STMT_worker_list, DB_ARGS(DB_I(WORKERS_MAX)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const row_worker *worker = DB_ROW(worker, &r, i);
+        if (worker->seen_at.number > since) {
+            alive = ida_printf(c->pool, "%s%s%s (version %s)", alive ? alive : "",
+                               alive ? ", " : "", worker->id.text, worker->version.text);
+        }
+    }
+    db_close(d);
+    return kind || !alive
+               ? kind
+               : ida_fail(c, IDA_CONFLICT,
+                          "The schema is not upgraded while workers of before run: %s. Stop them "
+                          "on every node, upgrade, and start the new version. (A worker that died "
+                          "is forgotten a minute later.)",
+                          alive);
+}
+
 ida_kind store_schema_roles(const char *dsn, ida_ctx *c)
 {
     apr_pool_t *pool;
@@ -244,6 +318,7 @@ ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps)
     }
     apr_pool_create(&pool, c->pool);
     ida_kind kind = check_not_newer(dsn, c, pool);
+    kind = kind ? kind : check_workers(dsn, c, pool);
     for (int file = 0; !kind && file < DB_FILE_COUNT; file++) {
         db *d;
         if ((kind = db_open_unchecked(&d, dsn, db_file_role(file), c, pool)) == IDA_OK) {

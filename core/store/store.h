@@ -85,7 +85,8 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton);
 ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
 
 /* Schema: creates or migrates all files; makes settings (cursor key). `steps` gets a line of text
- * for each migration carried out (json array of strings). Refuses a schema newer than it knows. */
+ * for each migration carried out (json array of strings). Refuses a schema newer than it knows, and
+ * to migrate under a worker that was alive within the last minute. */
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
 /* The engine's users and what each may do (schema/roles.sql); IDA_CONFLICT where it has none. */
 ida_kind store_schema_roles(const char *dsn, ida_ctx *c);
@@ -100,6 +101,15 @@ ida_kind store_schema_look(store *s, ida_ctx *c);
 
 /* Bytes of the store; of a handle that sees all files. */
 ida_kind store_size(store *s, ida_ctx *c, int64_t *bytes);
+
+/* Number of main's schema as it is now, and the one that this program knows: a connection that was
+ * open when another program upgraded the schema can tell by them. */
+ida_kind store_schema_number(store *s, ida_ctx *c, int64_t *number);
+int store_schema_version_of(const store *s);
+/* IDA_SERVICE_UNAVAILABLE, with the reason "schemaChanged", unless both are equal. For claims, in
+ * their transactions. */
+#define STORE_SCHEMA_CHANGED "schemaChanged"
+ida_kind store_schema_is_ours(store *s, ida_ctx *c);
 
 /* Setting; IDA_NOT_FOUND when absent. */
 ida_kind store_setting_get(store *s, ida_ctx *c, const char *name, const char **value);

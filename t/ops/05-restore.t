@@ -117,15 +117,14 @@ for_each_stack {
     ok(!$restored->{replacedStoreRead}, 'after the loss of everything: nothing is known of it');
     is(scalar @{ $restored->{held} }, 2, 'held are the same');
     is($stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole');
-    $stack->{worker}{store} = $stack->store;
     $stack->{worker}->start;
     is($stack->worker->run('--check', 'nordic')->{exit}, 0, 'keys and settings fit');
-    $stack->worker->stop;
 
+    wrong_order($stack);
     newer_schema($stack, @backup);
 };
 
-# The store with its keys; on PostgreSQL a database that holds nothing takes its place.
+# The store with its keys; on PostgreSQL the database is empty.
 sub lose_everything {
     my ($stack) = @_;
     delete $stack->{client};
@@ -133,10 +132,41 @@ sub lose_everything {
     $stack->worker->stop;
     $_->finish for delete($stack->{sessions}{$$}) // ();
     run_command(['find', "$stack->{base}/lib", '-mindepth', 1, '-delete']);
-    if ($stack->{postgresql}) {
-        $stack->{database} = $stack->{postgresql}->create_database;
-        $stack->{store}    = $stack->{postgresql}->dsn($stack->{database});
+    if (my $server = $stack->{postgresql}) {
+        $server->sql('postgres', "DROP DATABASE $stack->{database} WITH (FORCE)");
+        $server->sql('postgres', "CREATE DATABASE $stack->{database} TEMPLATE template0 "
+            . "ENCODING 'UTF8' LOCALE 'C.UTF-8'");
     }
+    return;
+}
+
+# An upgrade under a running worker: refused while it is seen; a worker that was thought dead sees the
+# new schema before it claims again.
+sub wrong_order {
+    my ($stack) = @_;
+    my $next = { program => 'idadminctl-next' };
+    my $worker = $stack->worker;
+    $worker->expect_log(qr/IDA\d/);    # whatever it would do with the new schema is refused
+    $stack->httpd->expect_log(qr/IDA\d/);
+    $stack->httpd->start;
+    $stack->wait_synced;
+    refused($stack, ['schema', 'upgrade', $next], qr/while workers of before run: \S+ \(version/,
+        'an upgrade beside a worker');
+    $stack->stand_still($worker);
+    my $queued = hire($stack, 'Fia', 'Ek') // diag 'the hire was refused';
+    my $upgraded;
+    ok(within(sub { $stack->sql('UPDATE worker SET seen_at = 0');
+        $upgraded = $stack->ctl('schema', 'upgrade', '--json', $next); !$upgraded->{exit} }),
+        'one whose worker was not seen for a minute') or diag $upgraded->{err};
+    $worker->signal('CONT');
+    ok($worker->log_gets(qr/IDA0303 .*number \d+ now and this worker knows \d+: it takes no work/),
+        'the worker says that it stops') or diag $worker->log_text;
+    delete $stack->{client};
+    $stack->httpd->stop;
+    is($worker->stop, 0, 'and ends when it is told to');
+    is($stack->ctl('task', 'show', 'nordic', $queued, '--json', $next)->{json}{task}{state}, 'queued',
+        'what was queued is queued');
+    is($stack->ctl('audit', 'verify', 'nordic', $next)->{exit}, 0, 'the chain is whole');
     return;
 }
 

@@ -7,7 +7,7 @@
 #include "core/queue/claim.h"
 #include "core/store/directory.h"
 #include "worker/base/counts.h"
-#include "worker/hold/own_key.h"
+#include "worker/hold/idle.h"
 #include "worker/hold/worker.h"
 
 ida_kind hold_seen(const worker *w, store *main, ida_ctx *c)
@@ -19,7 +19,7 @@ ida_kind hold_seen(const worker *w, store *main, ida_ctx *c)
                          .threads = w->config.threads,
                          .started_at = w->started_at,
                          .seen_at = ida_now(&w->env),
-                         .fault = hold_own_key_fault(w)};
+                         .fault = hold_idle_reason(w)};
     return store_worker_seen(main, c, &seen);
 }
 

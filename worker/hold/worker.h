@@ -62,9 +62,9 @@ typedef struct worker {
     } suspect; /* it died of this signal in a call of this directory */
     int64_t started_at;
     atomic_int stopping;
-    atomic_int strange_key;  /* own_key.c */
-    _Atomic int64_t stop_by; /* monotonic ms at which the process must be gone */
-    pthread_mutex_t lock;    /* leases, slots, settings */
+    atomic_int strange_key, strange_schema; /* idle.c */
+    _Atomic int64_t stop_by;                /* monotonic ms at which the process must be gone */
+    pthread_mutex_t lock;                   /* leases, slots, settings */
     lease leases[LEASE_SLOTS];
     outages outages;       /* servers that do not answer, other than directories */
     struct amends *amends; /* amends.c; under the lock */
