@@ -6,13 +6,13 @@
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
 
-STORE_FILL(later_of, queue_later, task_later, row->id.text, row->type.text, row->state.text,
+STORE_FILL(later_of, queue_later, restored_later, row->id.text, row->type.text, row->state.text,
            row->upn.text, row->created_at.number)
 
 ida_kind queue_later_than(store *s, ida_ctx *c, const char *tenant, int64_t at,
                           const queue_later **rows, int *count)
 {
-    return store_rows(s, c, STMT_task_later, DB_ARGS(DB_T(tenant), DB_I(at)), later_of,
+    return store_rows(s, c, STMT_restored_later, DB_ARGS(DB_T(tenant), DB_I(at)), later_of,
                       sizeof **rows, rows, count);
 }
 

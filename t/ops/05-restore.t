@@ -46,7 +46,7 @@ for_each_stack {
     my $first  = hire($stack, 'Åsa', 'Öberg');
     is($stack->wait_task($first)->{state}, 'done', 'a person was hired');
     my @running = places();
-    my $said    = $stack->ctl_ok('backup', @running, '--json');
+    my $said    = $stack->ctl_ok('backup', @running, '--with-secrets', '--json');
     cmp_ok($said->{companies}[0]{lastEvent}, '>=', 1, 'a backup beside httpd and worker');
     is_deeply($said->{notCopied}, [], 'with all keys and secrets');
     is($stack->ctl('restore', @running, '--dry-run')->{exit}, 0, 'is whole');
@@ -60,6 +60,8 @@ for_each_stack {
         ->{json}{data}{taskId};
     my @backup = places();
     $said = $stack->ctl_ok('backup', @backup, '--json');
+    ok((grep { $_->{what} eq 'directories.onPremises.bindPasswordFile' } @{ $said->{notCopied} }),
+        'what is not copied without --with-secrets is named');
     refused($stack, ['backup', @backup], qr/nothing in it/, 'a second backup in the same place');
 
     $stack->worker->start;

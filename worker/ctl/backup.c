@@ -169,6 +169,12 @@ static ida_kind save_keys(backup_work *work, store *s)
     kind = kind ? kind : named_files(work, s, list);
     json_array_foreach (list, i, row) {
         const char *from = ida_json_string(row, "from"), *slash = strrchr(from, '/');
+        if (!ctl_value(ctl, "with-secrets")) {
+            json_array_append_new(work->missing,
+                                  ida_json_texts("what", ida_json_string(row, "what"), "file", from,
+                                                 "why", "without --with-secrets", NULL));
+            continue;
+        }
         kind = kind ? kind
                     : copy_key(work, ida_printf(ctl->pool, "%zu-%s", i + 1, slash + 1),
                                ida_json_string(row, "what"), from);
@@ -288,10 +294,12 @@ const ctl_command ctl_backup_commands[] = {
          "DIR gets copies of main and audit as of one moment (SQLite: by its backup interface; "
          "PostgreSQL: by pg_dump) and manifest.json with digests, versions and the last numbers "
          "of events and audit records, under a proof of the seal key. The second directory gets "
-         "seal key, audit keys, signing key, idadmin.conf and the files that it and tenant "
-         "documents name. The cache is left out: synchronisations fill it. Both directories are "
-         "new or empty, and for their owner alone.",
-     .options = {{"keys", "DIR", "the second directory, to be moved to other hands"}},
+         "seal key, audit keys and signing key. The cache is left out: synchronisations fill it. "
+         "Both directories are new or empty, and for their owner alone.",
+     .options = {{"keys", "DIR", "the second directory, to be moved to other hands"},
+                 {"with-secrets", NULL,
+                  "to the second directory also idadmin.conf and the files that it and tenant "
+                  "documents name: passwords among them"}},
      .run = backup},
     {0},
 };
