@@ -80,6 +80,11 @@ ida_kind ctl_tenant_exists(ctl_call *ctl, store *s, const char *tenant);
  * (schema.c). */
 ida_kind ctl_note_revisions(ctl_call *ctl);
 
+/* The tenant of the document that the first argument names (FILE or "-"), merged into the stored
+ * one as `tenant apply` would (tenant.c). */
+ida_kind ctl_tenant_merged(ctl_call *ctl, store *s, const ida_tenant **tenant);
+int ctl_tenant_check(ctl_call *ctl); /* tenant_check.c */
+
 /* --- output.c --- */
 
 typedef ida_column ctl_column;

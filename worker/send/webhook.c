@@ -377,3 +377,24 @@ webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook
                                                             : WEBHOOK_RETRY_AFTER_MOST_MS;
     return outcome;
 }
+
+const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call)
+{
+    char error[CURL_ERROR_SIZE] = "";
+    webhook_call empty = *call;
+    exchange x = {.call = &empty, .pool = pool};
+    const char *why = NULL;
+    CURL *curl = curl_easy_init();
+    empty.body = "";
+    if (!curl || !set_options(curl, &empty, &x, NULL, error) ||
+        curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK) {
+        why = error[0] ? ida_clean(pool, error, strlen(error), 300) : "no memory for a call";
+    } else {
+        CURLcode code = curl_easy_perform(curl);
+        if (code != CURLE_OK) {
+            judge(&x, code, 0, error, &why);
+        }
+    }
+    curl_easy_cleanup(curl);
+    return why;
+}
