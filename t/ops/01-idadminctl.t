@@ -403,7 +403,7 @@ sub document_is_checked {
     my $document = $stack->tenant_document;
     my $good = ctl('tenant', 'check', '-', { stdin => json_text($document) });
     is($good->{exit}, 0, 'tenant check') or diag "$good->{out}$good->{err}";
-    like($good->{out}, qr/onPremises +connect .*bound$.*All checks passed\./ms, 'asks the directory');
+    like($good->{out}, qr/onPremises +connect .*bound\n.*All checks passed\./s, 'asks the directory');
     my $secret = secret_file('hook.secret', 'whsec_' . 'QUJD' x 8 . "\n");
     my $port = Idadmin::Test::free_port();
     $document->{notifications} = [{ url => "http://127.0.0.1:$port/", secretFile => $secret,
@@ -426,6 +426,32 @@ sub document_is_checked {
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing is stored');
 }
 
+# Secrets that systemd gives to the service alone, as LoadCredential= does: in the directory that the
+# environment names.
+sub credentials {
+    my $document = $stack->tenant_document;
+    my $given = tempdir() . '/credentials';
+    mkdir $given or die "$given: $!\n";
+    my $file = spew("$given/bind", Idadmin::Test::Slapd::service_password() . "\n");
+    chmod 0400, $file;
+    chmod 0500, $given;
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $given, $file);
+    my $with = sub { my ($name) = @_;
+        $document->{directories}{onPremises}{bindPasswordFile} = $name;
+        return { stdin => json_text($document) } };
+    refused(ctl('tenant', 'apply', '-', $with->("credential:$_")),
+        qr/bindPasswordFile: must be .*credential:NAME/, "credential:$_") for '', '../bind', 'a/b';
+    is(ctl('tenant', 'apply', '-', $with->('credential:bind'))->{exit}, 0,
+        'a document names a credential');
+    my $alone = $stack->worker->run('--check', 'nordic');
+    like($alone->{out}, qr/was given no credentials: .*LoadCredential=bind:FILE/,
+        'a process without it says what gives it');
+    local $stack->worker->{env} = { CREDENTIALS_DIRECTORY => $given };
+    my $service = $stack->worker->run('--check', 'nordic');
+    is($service->{exit}, 0, 'the service signs in by it') or diag $service->{out};
+    $stack->apply_tenant($stack->tenant_document);
+}
+
 on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
@@ -437,6 +463,7 @@ on_one_engine {
     looking();
     audited();
     spool_and_tampering();
+    credentials();
     $stack->stop;
 } 'Commands are the subject. t/unit/db/rows.c prepares every statement on both engines, '
     . 't/unit/audit/audit.c and t/unit/store/tenant.c run those that write.';

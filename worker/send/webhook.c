@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/secret_path.h"
 #include "core/base/text.h"
 #include "core/tenant/shape.h"
 #include "core/tenant/tenant.h"
@@ -188,7 +189,8 @@ static void check_secret(ida_ctx *c, const char *member, const char *path, int s
 {
     static const char end[] = ".secretFile";
     size_t len = strlen(member);
-    if (secret && len >= sizeof end && strcmp(member + len - (sizeof end - 1), end) == 0) {
+    if (secret && ida_secret_path(c->pool, path) && len >= sizeof end &&
+        strcmp(member + len - (sizeof end - 1), end) == 0) {
         const webhook_call call = {.secret_file = path};
         const char *fault = webhook_secret_fault(c->pool, &call);
         if (fault) {
