@@ -63,9 +63,9 @@ static const member cloud[] = {
      .about = "ID of the directory (the tenant ID of the registration)"},
     {"clientId", STRING, REQUIRED, .rule = ida_rule_guid,
      .about = "ID of the registered application"},
-    {"clientSecretFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095,
+    {"clientSecretFile", STRING, SECRET_FILE, .rule = ida_rule_secret, .high = 4095,
      .about = "file with the application's secret; this or certificateFile"},
-    {"certificateFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095,
+    {"certificateFile", STRING, SECRET_FILE, .rule = ida_rule_secret, .high = 4095,
      .about = "PEM file with RSA key and certificate of the application; this or clientSecretFile"},
     {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095,
      .about =
@@ -98,7 +98,7 @@ static const member on_premises[] = {
     /* no DN by rule: AD also takes user@realm and DOMAIN\user */
     {"bindDn", STRING, .rule = ida_rule_name, .high = 1024,
      .about = "the service account; Active Directory also takes user@realm and DOMAIN\\user"},
-    {"bindPasswordFile", STRING, SECRET_FILE, .rule = ida_rule_path, .high = 4095,
+    {"bindPasswordFile", STRING, SECRET_FILE, .rule = ida_rule_secret, .high = 4095,
      .about = "file with its password"},
     {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095,
      .about = "authorities that signed the servers' certificates, instead of the system's"},
@@ -176,7 +176,7 @@ static const member workflow[] = {
 static const member notification[] = {
     {"url", STRING, REQUIRED, .rule = ida_rule_webhook_url, .high = 2048,
      .about = "address that is called with each event"},
-    {"secretFile", STRING, REQUIRED | SECRET_FILE, .rule = ida_rule_path, .high = 4095,
+    {"secretFile", STRING, REQUIRED | SECRET_FILE, .rule = ida_rule_secret, .high = 4095,
      .about = "file with the secret that signs the calls (Standard Webhooks)"},
     {"events", STRINGS, REQUIRED | NOT_EMPTY, .words = events, .high = 3,
      .about = "events that are sent"},

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/secret_path.h"
 #include "core/tenant/members.h"
 
 /* Rules for texts that a pattern says without refusing more than the rule does. */
@@ -12,6 +13,7 @@ static const struct {
     const char *pattern;
 } patterns[] = {
     {ida_rule_path, "^/"},
+    {ida_rule_secret, "^(/|" IDA_CREDENTIAL_PATTERN ")"},
     {ida_rule_guid, "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
     {ida_rule_duration, "^[0-9]+[smh]$"},
     {ida_rule_ldap_url, "^ldap[si]?://"},

@@ -11,6 +11,7 @@
 
 #include "core/base/digest.h"
 #include "core/base/key_file.h"
+#include "core/base/secret_path.h"
 #include "core/base/text.h"
 #include "core/base/web_user.h"
 #include "core/tenant/shape.h"
@@ -109,8 +110,10 @@ static const char *file_fault(apr_pool_t *pool, const char *path, int secret)
 
 static void check_file(ida_ctx *c, const char *member, const char *path, int secret)
 {
-    const char *fault = path[0] == '/' ? file_fault(c->pool, path, secret)
-                                       : "must be the absolute path of a file";
+    const char *file = secret ? ida_secret_path(c->pool, path) : path;
+    const char *fault = !file            ? NULL /* the worker's, which looks when it begins */
+                        : file[0] == '/' ? file_fault(c->pool, file, secret)
+                                         : "must be the absolute path of a file";
     if (fault) {
         ida_fault_add(c, member, "%s", fault);
     }

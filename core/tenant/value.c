@@ -8,6 +8,7 @@
 
 #include "core/base/host.h"
 #include "core/base/rate.h"
+#include "core/base/secret_path.h"
 #include "core/base/text.h"
 #include "core/tenant/credentials.h"
 #include "core/tenant/naming.h"
@@ -307,6 +308,14 @@ const char *ida_rule_path(ida_ctx *c, const char *text)
     return text[0] == '/' && strlen(text) <= PATH_LEN_MAX && !ida_has_control(text, 0)
                ? NULL
                : "must be the absolute path of a file";
+}
+
+const char *ida_rule_secret(ida_ctx *c, const char *text)
+{
+    return ida_credential_name(text) || !ida_rule_path(c, text)
+               ? NULL
+               : "must be the absolute path of a file, or credential:NAME (a credential that "
+                 "systemd gives to the worker)";
 }
 
 const char *ida_rule_cloud_marker(ida_ctx *c, const char *text)

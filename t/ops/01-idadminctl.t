@@ -36,7 +36,7 @@ sub help_and_usage {
     my @commands =
         $all->{out} =~ /^\ \ ((?:schema|tenant|key|user|task|audit|cache|sync|status)(?:
             \ [a-z-]+)?)(?=\ [A-Z\[]|\ *$)/mgx;
-    is(scalar @commands, 31, 'lists every command');
+    is(scalar @commands, 32, 'lists every command');
     for my $command (@commands) {
         my $help = ctl(split(/ /, $command), '--help');
         is($help->{exit}, 0, "$command --help");
@@ -398,16 +398,72 @@ sub spool_and_tampering {
     like($broken->{err}, qr/broken at record 5/, 'in words too');
 }
 
+# Directories, groups and receivers that a document names are asked before it is applied.
+sub document_is_checked {
+    my $document = $stack->tenant_document;
+    my $good = ctl('tenant', 'check', '-', { stdin => json_text($document) });
+    is($good->{exit}, 0, 'tenant check') or diag "$good->{out}$good->{err}";
+    like($good->{out}, qr/onPremises +connect .*bound\n.*All checks passed\./s, 'asks the directory');
+    my $secret = secret_file('hook.secret', 'whsec_' . 'QUJD' x 8 . "\n");
+    my $port = Idadmin::Test::free_port();
+    $document->{notifications} = [{ url => "http://127.0.0.1:$port/", secretFile => $secret,
+        events => ['task.done'], allowPrivate => JSON::PP::true() }];
+    $document->{workflows} = [{ name => 'Joins', trigger => 'userCreate', actions => [
+        map { { type => 'addToGroup', group => $_ } } 'No such group', 'Everyone in sales'] }];
+    $document->{directories}{onPremises}{bindPasswordFile} =
+        secret_file('wrong.password', "wrong\n");
+    my $before = ctl('tenant', 'show', 'nordic')->{out};
+    my $bad = ctl('tenant', 'check', '-', '--json', { stdin => json_text($document) });
+    is($bad->{exit}, 1, 'exit status 1 when a check fails') or diag $bad->{err};
+    my %of = map { ($_->{of} => $_) } @{ $bad->{json}{checks} };
+    my %failed = map { ($_->{of} => $_->{detail}) } grep { $_->{result} eq 'FAIL' } values %of;
+    is_deeply([sort keys %failed],
+        ['notifications[0]', 'onPremises', 'workflows[0].actions[0].group'],
+        'each with its place') or diag explain $bad->{json};
+    like($failed{onPremises}, qr/password|bind/i, 'why the directory');
+    like($failed{'notifications[0]'}, qr/cannot be reached/, 'why the receiver');
+    like($failed{'workflows[0].actions[0].group'}, qr/no group No such group/, 'why the group');
+    is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing is stored');
+}
+
+# Secrets that systemd gives to the service alone, as LoadCredential= does: in the directory that the
+# environment names.
+sub credentials {
+    my $document = $stack->tenant_document;
+    my $given = tempdir() . '/credentials';
+    mkdir $given or die "$given: $!\n";
+    my $file = spew("$given/bind", Idadmin::Test::Slapd::service_password() . "\n");
+    chmod 0400, $file;
+    chmod 0500, $given;
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $given, $file);
+    my $with = sub { my ($name) = @_;
+        $document->{directories}{onPremises}{bindPasswordFile} = $name;
+        return { stdin => json_text($document) } };
+    refused(ctl('tenant', 'apply', '-', $with->("credential:$_")),
+        qr/bindPasswordFile: must be .*credential:NAME/, "credential:$_") for '', '../bind', 'a/b';
+    is(ctl('tenant', 'apply', '-', $with->('credential:bind'))->{exit}, 0,
+        'a document names a credential');
+    my $alone = $stack->worker->run('--check', 'nordic');
+    like($alone->{out}, qr/was given no credentials: .*LoadCredential=bind:FILE/,
+        'a process without it says what gives it');
+    local $stack->worker->{env} = { CREDENTIALS_DIRECTORY => $given };
+    my $service = $stack->worker->run('--check', 'nordic');
+    is($service->{exit}, 0, 'the service signs in by it') or diag $service->{out};
+    $stack->apply_tenant($stack->tenant_document);
+}
+
 on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
     help_and_usage();
+    document_is_checked();
     tenants();
     keys_of_a_tenant();
     tasks();
     looking();
     audited();
     spool_and_tampering();
+    credentials();
     $stack->stop;
 } 'Commands are the subject. t/unit/db/rows.c prepares every statement on both engines, '
     . 't/unit/audit/audit.c and t/unit/store/tenant.c run those that write.';

@@ -34,6 +34,12 @@ static const char *set_path(worker_config *config, size_t offset, const char *va
     return value[0] == '/' ? set_text(config, offset, value) : "must be an absolute path";
 }
 
+static const char *set_secret(worker_config *config, size_t offset, const char *value)
+{
+    const char *fault = ida_rule_secret(NULL, value);
+    return fault ? fault : set_text(config, offset, value);
+}
+
 static const char *set_spool(worker_config *config, size_t offset, const char *value)
 {
     config->spool_given = 1;
@@ -149,8 +155,9 @@ static const struct member {
      "whether checkpoints go to the system's log; on: it is an error when none listens"},
     {"audit_webhook", set_webhook, offsetof(worker_config, audit_webhook), "URL", NULL,
      "webhook that is called with each checkpoint: https, or http to this machine"},
-    {"audit_webhook_secret_file", set_path, offsetof(worker_config, audit_webhook_secret_file),
-     "FILE", NULL, "secret that signs the calls of audit_webhook (Standard Webhooks)"},
+    {"audit_webhook_secret_file", set_secret, offsetof(worker_config, audit_webhook_secret_file),
+     "FILE", NULL,
+     "secret that signs the calls of audit_webhook (Standard Webhooks), or credential:NAME"},
     {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file), "FILE",
      "the system's authorities", "authority that signed the certificate of audit_webhook"},
     {"threads", set_threads, offsetof(worker_config, threads), "N", "4",
@@ -167,8 +174,8 @@ static const struct member {
      "the sender's address"},
     {"smtp_user", set_text, offsetof(worker_config, smtp_user), "NAME", NULL,
      "sign-in at the mail server"},
-    {"smtp_password_file", set_path, offsetof(worker_config, smtp_password_file), "FILE", NULL,
-     "its password, in a file that others cannot read"},
+    {"smtp_password_file", set_secret, offsetof(worker_config, smtp_password_file), "FILE", NULL,
+     "its password, in a file that others cannot read, or credential:NAME"},
     {"smtp_ca_file", set_path, offsetof(worker_config, smtp_ca_file), "FILE",
      "the system's authorities",
      "authority that signed the mail server's certificate; with it TLS is required to loopback "

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/context.h"
+#include "core/base/secret_path.h"
 #include "core/base/web_user.h"
 
 #ifndef __has_feature /* clang has this in place of gcc's macros */
@@ -61,8 +62,15 @@ const char *secret_file_read(apr_pool_t *pool, const char *member, const char *p
                              size_t size, size_t *len)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *named = path;
     *len = 0;
+    if (!(path = ida_secret_path(pool, named))) {
+        return ida_printf(pool,
+                          "%s names %s, and this process was given no credentials: systemd gives "
+                          "them to the service alone, by LoadCredential=%s:FILE",
+                          member, named, ida_credential_name(named));
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         const char *fault = ida_printf(pool, "%s %s cannot be read: %s", member, path,
                                        fd < 0 ? strerror(errno) : "no plain file");

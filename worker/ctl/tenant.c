@@ -287,28 +287,40 @@ static void report(ctl_call *ctl, const apply_work *work)
     json_decref(document);
 }
 
-static int apply(ctl_call *ctl)
+/* The document of the argument, merged into the stored one and judged by all rules. */
+static ida_kind read_merged(ctl_call *ctl, apply_work *work, store *s)
 {
     char *text = NULL;
     size_t len = 0;
-    ida_ctx *c = ctl->c;
-    ida_kind kind = read_document(ctl, ctl->arguments[0], &text, &len);
     json_t *object = NULL;
-    if (!kind) {
-        kind = ida_json_object(c, text, len, &object);
-    }
+    ida_kind kind = read_document(ctl, ctl->arguments[0], &text, &len);
+    kind = kind ? kind : ida_json_object(ctl->c, text, len, &object);
     if (kind) {
-        return ctl_result(ctl, kind);
+        return kind;
     }
     const char *id = ida_json_string(object, "companyId");
+    /* Without a companyId the document is refused by its own rules, with the usual message. */
+    kind = id && ida_name_valid(id) ? current_document(s, ctl->c, id, &work->before) : IDA_OK;
+    kind = kind ? kind : judge(ctl, work, s, id);
+    return kind ? kind : merged(ctl, work, text, len);
+}
+
+ida_kind ctl_tenant_merged(ctl_call *ctl, store *s, const ida_tenant **tenant)
+{
+    apply_work work = {.ctl = ctl, .dry = 1};
+    ida_kind kind = read_merged(ctl, &work, s);
+    *tenant = work.tenant;
+    return kind;
+}
+
+static int apply(ctl_call *ctl)
+{
+    ida_ctx *c = ctl->c;
     store *s = ctl_store(ctl, DB_REQUEST);
     apply_work work = {.ctl = ctl,
                        .whole = ctl_value(ctl, "replace") != NULL,
                        .dry = ctl_value(ctl, "dry-run") != NULL};
-    /* Without a companyId the document is refused by its own rules, with the usual message. */
-    kind = id && ida_name_valid(id) ? current_document(s, c, id, &work.before) : IDA_OK;
-    kind = kind ? kind : judge(ctl, &work, s, id);
-    kind = kind ? kind : merged(ctl, &work, text, len);
+    ida_kind kind = read_merged(ctl, &work, s);
     kind = kind || work.dry ? kind : seal(ctl, &work);
     if (kind) {
         return ctl_result(ctl, kind);
@@ -324,7 +336,8 @@ static int apply(ctl_call *ctl)
     kind = store_transaction(s, c, apply_in, &work);
     /* Only after the commit: a note of a revision that was never stored would make the present
      * document look old. */
-    kind = kind ? kind : ida_seal_note(c, ctl->config.seal_key, id, work.after.revision);
+    kind = kind ? kind
+                : ida_seal_note(c, ctl->config.seal_key, work.tenant->id, work.after.revision);
     if (!kind) {
         report(ctl, &work);
     }
@@ -386,6 +399,13 @@ const ctl_command ctl_tenant_commands[] = {
                   "the document is the whole truth: a member that it does not name is unset or "
                   "gets its default"}},
      .run = apply},
+    {"tenant", "check", "FILE|-",
+     "Ask directories, groups and receivers that a document names; nothing is stored.",
+     .help = "The document is merged as `tenant apply` would. Each directory is asked what "
+             "`idadmin-worker --check` asks; groups are looked up as of the last "
+             "synchronisation; receivers of events and webhooks are connected to, nothing is "
+             "sent. Exit status 1 if a check fails.",
+     .run = ctl_tenant_check},
     {"tenant", "list", "", "List the tenants.", .run = list},
     {"tenant", "show", "ID", "Print a tenant's document as it is stored.", .run = show},
     {"tenant", "schema", "",

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/secret_path.h"
 #include "core/base/text.h"
 #include "core/tenant/shape.h"
 #include "core/tenant/tenant.h"
@@ -188,7 +189,8 @@ static void check_secret(ida_ctx *c, const char *member, const char *path, int s
 {
     static const char end[] = ".secretFile";
     size_t len = strlen(member);
-    if (secret && len >= sizeof end && strcmp(member + len - (sizeof end - 1), end) == 0) {
+    if (secret && ida_secret_path(c->pool, path) && len >= sizeof end &&
+        strcmp(member + len - (sizeof end - 1), end) == 0) {
         const webhook_call call = {.secret_file = path};
         const char *fault = webhook_secret_fault(c->pool, &call);
         if (fault) {
@@ -376,4 +378,25 @@ webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook
                       : asked < WEBHOOK_RETRY_AFTER_MOST_MS ? asked
                                                             : WEBHOOK_RETRY_AFTER_MOST_MS;
     return outcome;
+}
+
+const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call)
+{
+    char error[CURL_ERROR_SIZE] = "";
+    webhook_call empty = *call;
+    exchange x = {.call = &empty, .pool = pool};
+    const char *why = NULL;
+    CURL *curl = curl_easy_init();
+    empty.body = "";
+    if (!curl || !set_options(curl, &empty, &x, NULL, error) ||
+        curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK) {
+        why = error[0] ? ida_clean(pool, error, strlen(error), 300) : "no memory for a call";
+    } else {
+        CURLcode code = curl_easy_perform(curl);
+        if (code != CURLE_OK) {
+            judge(&x, code, 0, error, &why);
+        }
+    }
+    curl_easy_cleanup(curl);
+    return why;
 }

@@ -32,6 +32,9 @@ typedef enum webhook_outcome {
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
                              int *retry_after_ms, const char **detail);
 
+/* Connects to its address and sends nothing: NULL when that works, else why not, for people. */
+const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call);
+
 /* Why its secret file makes no signature, or NULL. */
 const char *webhook_secret_fault(apr_pool_t *pool, const webhook_call *call);
 /* Faults of c (ida_fault_add), by member: secret files of the document that no signature can be
