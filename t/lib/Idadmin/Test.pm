@@ -11,6 +11,7 @@ use File::Basename ();
 use File::Path ();
 use File::Temp ();
 use IO::Socket::INET ();
+use IO::Socket::UNIX ();
 use JSON::PP ();
 use List::Util ();
 use POSIX ();
@@ -82,7 +83,10 @@ sub free_port {
     our %taken;
     for (1 .. 1000) {
         my $port = 10000 + int rand 22000;
-        next if $taken{$port}++;
+        # A name of its own for each port of the machine, held until this program ends: no other
+        # program gets the port while a server of ours is stopped.
+        $taken{$port} = IO::Socket::UNIX->new(Local => "\0idadmin-test-port-$port", Listen => 1)
+            or next;
         my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
             Proto => 'tcp', Listen => 1) or next;
         close $socket;
