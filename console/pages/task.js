@@ -32,22 +32,25 @@ export const verbsOf = (task, company) => VERBS.filter((verb) => task.actions.in
 /* Day and time of the company's zone; beneath them what the service makes of them. */
 function moment(due, preview) {
   const zone = t('act.zone', { zone: city() });
-  let told = '', asked = 0;
+  let told = '', asked = 0, answered = false;
   const look = preview && later(400, async () => {
     const mine = ++asked;
-    if (!document.getElementById(date.id)) return; // the question was answered meanwhile
+    if (answered || !document.getElementById(date.id)) return; // the question was answered meanwhile
     const say = (words) => { if (mine === asked) { told = words; redraw(); } };
     try { say(await preview(value())); } catch (error) {
       // 409: the button's answer says why
       say(error.status === 409 ? '' : [errorText(error), ' ', quote(error.message)]);
     }
   });
-  const date = field({ name: 'date', kind: 'date', label: `${t('act.date')} ${zone}`, value: dayOf(due), change: look });
-  const time = field({ name: 'time', kind: 'time', label: `${t('act.time')} ${zone}`, value: clockOf(due), change: look });
+  const again = look && (() => { answered = false; look(); });
+  const date = field({ name: 'date', kind: 'date', label: `${t('act.date')} ${zone}`, value: dayOf(due), change: again });
+  const time = field({ name: 'time', kind: 'time', label: `${t('act.time')} ${zone}`, value: clockOf(due), change: again });
   const value = () => ({ date: date.value(), time: time.value() });
   return {
     view: () => [el('div', { class: 'grid' }, date.view(), time.view()),
       el('p', { class: 'muted', role: 'status' }, told)],
+    /* What is sent: from then on no preview is asked for. */
+    answer: () => { answered = true; return value(); },
     value,
   };
 }
@@ -75,7 +78,7 @@ export async function act(verb, id) {
     title: rich(`act.${verb}.ask`, { title }), danger: verb === 'cancel', verb: t(`act.${verb}`),
     body: () => [el('p', null, t(has(own) ? own : `act.${verb}.note`)), at && at.view(), why.view()],
     run: async (key) => {
-      try { return await write({ comment: why.value() }, at ? at.value() : undefined, key); } catch (error) {
+      try { return await write({ comment: why.value() }, at ? at.answer() : undefined, key); } catch (error) {
         stale = error.status === 409;
         throw error;
       }

@@ -152,6 +152,7 @@ my %came = (
     'POST directory/sync' => sub { ok($_[1]{requestedAt}, 'a directory is to be read') },
     'POST directory/check' => sub { ok($api->data('/directory/check',
         { directory => 'onPremises' })->{requestedAt}, 'a directory is to be checked') },
+    'POST company/plan' => sub { is(ref $_[1]{changes}, 'ARRAY', 'what a draft would change') },
     'POST audit/verify' => sub { ok($api->data('/audit/chain')->{requestedAt},
         'the chain is to be verified') },
 );
