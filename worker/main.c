@@ -145,6 +145,7 @@ static void reload(worker *w, apr_pool_t *pool, const command_line *line)
     }
     worker_settings_set(w, &config);
     worker_log_limit((ida_level)worker_level_parse(config.log_level));
+    worker_log_json(config.log_json);
     ida_log(&w->env, IDA_LOG_INFO, NULL, "the configuration was read again");
 }
 
@@ -360,6 +361,7 @@ static int work(void *baton)
         return EXIT_FAILURE;
     }
     worker_log_limit((ida_level)worker_level_parse(config.log_level));
+    worker_log_json(config.log_json);
     directory_library_init();
     zone_init(pool);
     if (!well_laid_out(&of->env, &config, pool)) {

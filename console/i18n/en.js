@@ -465,7 +465,8 @@ export default {
   },
   log: {
     what: 'What', who: 'Who', when: 'When', worker: 'the service', category: { '': 'Kind',
-    all: 'All', api: 'Keys', workflow: 'Service', portal: 'People', alarm: 'Forged' }, actor: 'Who',
+    all: 'All', api: 'Keys', workflow: 'Service', portal: 'People', command: 'Commands',
+    alarm: 'Forged' }, actor: 'Who',
     target: 'About', action: 'Action', actionHint: 'such as user.delete', outcome: 'Outcome',
     ok: 'Done', refused: 'Refused or failed', denied: 'Refused', failed: 'Failed', from: 'From', to: 'Before',
     task: 'Task (ID)', reads: 'Show reads', record: 'Record', endpoint: 'Call', address: 'Address',

@@ -67,7 +67,7 @@ export async function page({ company, query, signal }) {
   const filter = filters({
     query: { ...query, from: day(query.from), to: day(query.to) },
     words: { name: 'category', label: t('log.category'), options: ['', 'api', 'workflow', 'portal',
-      'alarm'].map((value) => ({ value, label: t(`log.category.${value || 'all'}`) })) },
+      'command', 'alarm'].map((value) => ({ value, label: t(`log.category.${value || 'all'}`) })) },
     more: [
       { name: 'actor', label: t('log.actor') }, { name: 'target', label: t('log.target') },
       { name: 'action', label: t('log.action'), hint: t('log.actionHint') },

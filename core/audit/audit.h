@@ -16,7 +16,7 @@ typedef struct audit_record {
     const char *rid; /* identity, sortable; made by audit_make */
     const char *tenant;
     int64_t at;             /* ms */
-    const char *category;   /* "api", "workflow", "portal"; AUDIT_ALARM */
+    const char *category;   /* "api", "workflow", "portal", "command"; AUDIT_ALARM */
     const char *actor;      /* username; "worker"; person */
     const char *label;      /* "" when none */
     const char *action;     /* operation name ("user.create"), "task.done", "tenant.apply" */

@@ -41,9 +41,14 @@ static const struct {
 
 ida_kind pg_lost(pg_db *p, ida_ctx *c, const char *what, const char *why)
 {
+    /* A pooler takes connections while its server is away: each attempt would be such a line. */
+    static _Atomic int64_t said;
     p->head.broken = 1;
-    ida_log(p->head.env, IDA_LOG_WARN, "IDA0120",
-            "store: %s: the connection to PostgreSQL (%s) is lost: %s", what, p->head.rest, why);
+    if (db_say_now(&said, 60000)) {
+        ida_log(p->head.env, IDA_LOG_WARN, "IDA0120",
+                "store: %s: the connection to PostgreSQL (%s) is lost: %s; said once a minute",
+                what, p->head.rest, why);
+    }
     c->retry_after = 1;
     return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The connection to the store is lost.");
 }

@@ -12,7 +12,7 @@
 
 const ida_face ida_command_face = {
     .via = "command",
-    .category = "portal",
+    .category = "command",
     .unknown = "request",
     .texts = 1,
     .names_approver = 1,

@@ -262,7 +262,7 @@ sub paging {
     page_through('/resource/access', { resource => 'Everything', source => 'direct' }, $list, 10);
     page_through('/role-templates', {}, $list, 10);
     page_through('/workflows', {}, $list, 5);
-    page_through('/audit', { category => 'portal' }, $list, 20);
+    page_through('/audit', { category => 'command' }, $list, 20);
     page_through('/approvals', {},
         sub { return ([map { { %$_, ageDays => 0 } } @{ $_[0]{items} }],
         @{ $_[0] }{qw(nextCursor totalCount)}) }, 10);
@@ -397,7 +397,7 @@ sub audit {
     is((grep { at($_) ge $middle } @{
         data('/audit', { to => $middle, limit => 200 })->{items} })[0], undef, 'to is exclusive');
     my ($assigned) = grep { $_->{action} eq 'role.assign' } @{
-        data('/audit', { category => 'portal', limit => 200 })->{items} };
+        data('/audit', { category => 'command', limit => 200 })->{items} };
     is($assigned->{target}, "bo.ek\@$d", 'what administrators do is there');
     my $about_bo = data('/audit', { target => "BO.EK\@$d", limit => 200 });
     ok($about_bo->{totalCount}, 'changes of a person are found');
@@ -435,7 +435,7 @@ sub twins {
         get_role_template => ['/role-template', { roleTemplate => 'Sales' }],
         list_pending_approvals => ['/approvals', {}], list_workflows => ['/workflows', {}],
         get_workflow_runs => ['/workflow/runs', { workflow => 'Joiner' }],
-        get_audit_log => ['/audit', { category => 'portal', limit => 20 }],
+        get_audit_log => ['/audit', { category => 'command', limit => 20 }],
     );
     for my $tool (sort keys %calls) {
         my ($path, $arguments) = @{ $calls{$tool} };

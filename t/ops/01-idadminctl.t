@@ -315,29 +315,38 @@ sub audited {
     my %wanted = ('tenant.apply' => 4, 'key.create' => 6, 'key.disable' => 1, 'key.enable' => 1,
         'key.delete' => 3, 'task.cancel' => 1, 'task.reschedule' => 1, 'sync.request' => 2,
         'cache.reset' => 1);
-    my $portal = sub {
+    my $made = sub {
         my %count;
-        $records = $stack->records('--category', 'portal');
+        $records = $stack->records('--category', 'command');
         $count{ $_->{action} }++ for @$records;
         return \%count;
     };
-    ok(within(sub { ($portal->()->{'cache.reset'} // 0) >= 1 }), 'readable soon');
-    is_deeply($portal->(), \%wanted, 'a portal record for each change, none for what was refused');
-    my $id    = Idadmin::Test::runtime_user() // $>;
-    my $actor = getpwuid($id) // "uid $id";
+    ok(within(sub { ($made->()->{'cache.reset'} // 0) >= 1 }), 'readable soon');
+    is_deeply($made->(), \%wanted, 'a record for each change, none for what was refused');
+    my $actor = $stack->actor;
     is_deeply([grep { $_->{actor} ne $actor } @$records], [], "its actor is $actor");
     my ($create) = grep { ($_->{target} // '') eq 'hr-2'
         && $_->{action} eq 'key.create' } @$records;
     is($create->{endpoint}, 'idadminctl key create', 'endpoint');
     is($create->{parameters}{label}, 'Löner', 'parameters');
     unlike(json_text($records), qr/ida_[0-9A-Za-z]/, 'no key in any of them');
+    for my $how (['Åsa Öberg' => '--as', 'Åsa Öberg', { env => { SUDO_USER => 'karin' } }],
+        [karin => { env => { SUDO_USER => 'karin' } }]) {
+        my ($who, @how) = @$how;
+        ctl('sync', 'nordic', @how);
+        ok(within(sub { grep { $_->{actor} eq $who && $_->{action} eq 'sync.request' }
+            @{ $stack->records('--category', 'command') } }), "the person: $who");
+        my ($record) = grep { $_->{actor} eq $who } @{ $stack->records('--category', 'command') };
+        like($record->{label}, qr/^as \S/, 'and the user of the process');
+    }
+    usage(ctl('sync', 'nordic', '--as', "a\nb"), qr/--as must be a name/, 'no name');
     my $verify = ctl('audit', 'verify', 'nordic', '--json');
     is($verify->{exit}, 0, 'audit verify');
     ok($verify->{json}{whole}, 'the chain is whole');
     my @lines = split /\n/, ctl('audit', 'export', 'nordic')->{out};
     is(scalar @lines, $verify->{json}{records}, 'audit export: a line a record')
         or diag(scalar @lines);
-    my @at = map { json_data($_)->{at} } @lines;
+    my @at = map { json_data($_)->{at} =~ s/:\d\d\KZ$/.000Z/r } @lines;
     is_deeply(\@at, [reverse sort @at], 'newest first');
     is(scalar @{ ctl('audit', 'export', 'nordic', '--json')->{json} }, scalar @lines,
         '--json makes one array of it');

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(on_one_engine json_text json_data within slurp spew tempdir);
+use Idadmin::Test qw(on_one_engine json_text json_data run_command within slurp spew tempdir);
 use Idadmin::Test::Gate ();
 use Idadmin::Test::Stack ();
 use IO::Socket::INET ();
@@ -175,11 +175,21 @@ sub reads_its_configuration_again {
     ok($worker->log_gets(qr/IDA0331.*restart/), 'HUP: what needs a restart is said');
     ok($worker->log_gets(qr/configuration was read again/), 'the rest holds');
     ok($worker->log_gets(qr/ debug /), 'debug lines from now on');
+    spew($file, "log_format = json\n");
+    $worker->signal('HUP');
+    my $line = qr/^\{"time":"[^"]+Z","level":"info","message":"the configuration was read/m;
+    ok($worker->log_gets($line), 'lines as JSON');
     spew($file, "threads = many\n");
     $worker->signal('HUP');
     ok($worker->log_gets(qr/IDA0330.*line 1.*threads/), 'a bad file is refused by line');
     ok($worker->running, 'and the worker goes on');
     is($stack->wait_task(queue('Hup'))->{state}, 'done', 'working');
+    my $stream = tempdir() . '/stream.' . $stack->engine;
+    spew($stream, '');
+    run_command(['sh', '-c', 'JOURNAL_STREAM=$(stat -c %d:%i "$1") exec "$2" --once --config '
+        . '/dev/null --store sqlite3:/nowhere/x.db 2>>"$1"', 'sh', $stream,
+        Idadmin::Test::program('idadmin-worker')]);
+    like(slurp($stream), qr/^<3>\d{4}-\S+ error IDA0110 /m, 'priorities for the journal');
     is($worker->stop, 0, 'and ends');
 }
 

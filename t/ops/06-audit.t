@@ -219,8 +219,8 @@ sub after_limited {
 }
 
 sub others {
-    my @portal = audit_list(category => 'portal');
-    ok scalar(grep { $_->{action} eq 'tenant.apply' && $_->{actor} } @portal),
+    my @commands = audit_list(category => 'command');
+    ok scalar(grep { $_->{action} eq 'tenant.apply' && $_->{actor} } @commands),
         'what administrators do';
     my $done = $stack->post('/v1/api/user', { firstname => 'Right', surname => 'Now' });
     $stack->wait_task($done->{json}{data}{taskId});

@@ -291,7 +291,7 @@ sub erasure {
     ok($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{whole}, 'the chain is whole');
     settle();
     my ($record) = grep { ($_->{action} // '') eq 'person.erase' } @{
-        $stack->records('--category', 'portal') };
+        $stack->records('--category', 'command') };
     ok($record && !defined $record->{target} && $record->{parameters}{tasks} > 0,
         'the erasure is recorded without saying whose');
     is($stack->task($boss->{json}{data}{taskId})->{steps}[0]{outcome}, 'done',

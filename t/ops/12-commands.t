@@ -143,8 +143,7 @@ sub tasks {
 # Every change has its record, whose actor is who runs the command; a look has none.
 sub changes {
     my ($later, $request) = @_;
-    my $id    = Idadmin::Test::runtime_user() // $>;
-    my $actor = getpwuid($id) // "uid $id";
+    my $actor = $stack->actor;
     my $plan  = done('task cancel', $later, '--dry-run', '--json')->{json};
     like($plan->{message}, qr/dry run/, 'a dry run');
     my $same = $stack->delete("/v1/api/task?id=$later&dryRun=true")->{json}{data};
@@ -172,7 +171,7 @@ sub changes {
         request.deny request.approve request.end role.unassign);
     my @records;
     within(sub { @records = grep { ($_->{endpoint} // '') =~ /^idadminctl (?!tenant|key|sync)/ }
-        @{ $stack->records('--category', 'portal') }; @records >= @wanted });
+        @{ $stack->records('--category', 'command') }; @records >= @wanted });
     is_deeply([sort map { $_->{action} } @records], \@wanted, 'a record of each change alone');
     my %of = map { $_->{action} => $_ } @records;
     is_deeply([grep { $of{$_}{actor} ne $actor } grep { !/deny|approve/ } keys %of], [],

@@ -93,6 +93,13 @@ static const char *set_level(worker_config *config, size_t offset, const char *v
                                           : "must be error, warn, info or debug";
 }
 
+static const char *set_log_format(worker_config *config, size_t offset, const char *value)
+{
+    int json = strcmp(value, "json") == 0;
+    *(int *)((char *)config + offset) = json;
+    return json || strcmp(value, "text") == 0 ? NULL : "must be text or json";
+}
+
 static const char *set_smtp(worker_config *config, size_t offset, const char *value)
 {
     const char *host = strncmp(value, "smtp://", 7) == 0    ? value + 7
@@ -185,6 +192,8 @@ static const struct member {
      "user, and where that user can read a secret"},
     {"log_level", set_level, offsetof(worker_config, log_level), "LEVEL", "info",
      "error, warn, info or debug; the log goes to standard error"},
+    {"log_format", set_log_format, offsetof(worker_config, log_json), "text|json", "text",
+     "json: each line of the log is one object {time, level, id, message}"},
 };
 
 int worker_config_setting(int number, worker_setting *setting)

@@ -26,6 +26,7 @@ typedef struct worker_config {
         *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */
     const char *web_user; /* user of httpd's children on this node */
     const char *log_level;
+    int log_json;
     const char *file; /* the file that was read; NULL when there is none */
     int spool_given;  /* 1: named by an option or the file, so that a missing directory is worth a
                          warning */

@@ -75,9 +75,9 @@ const char *ctl_endpoint(const ctl_call *ctl)
 
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target)
 {
-    audit_record *record = audit_make(ctl->c, tenant, "portal");
+    audit_record *record = audit_make(ctl->c, tenant, "command");
     record->actor = ctl->actor;
-    record->label = "";
+    record->label = ctl->label;
     record->action = action;
     record->target = target;
     record->endpoint = ctl_endpoint(ctl);

@@ -52,6 +52,9 @@ const argument_option ctl_common_options[] = {
     {"seal-key", "FILE",
      "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR
      "/idadmin/seal.key for PostgreSQL"},
+    {"as", "NAME",
+     "the person who does this, for the audit log; else $SUDO_USER, else who signed in, else the "
+     "process's user"},
     {"help", NULL, "this help; also -h"},
     {"version", NULL, "the version and the build; also -V"},
     {NULL, NULL, NULL},

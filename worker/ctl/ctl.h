@@ -46,8 +46,9 @@ struct ctl_call {
     const char
         *values[CTL_MAX_OPTIONS]; /* parallel to command->options; "" for a switch that was given */
     const char *lines;            /* log lines so far */
-    const char *actor;            /* operating-system user, for the audit record */
-    store *store;                 /* for operations; NULL: not open yet */
+    const char *actor;            /* the person, for the audit record */
+    const char *label; /* "as root": the process's user, where that is another one; else "" */
+    store *store;      /* for operations; NULL: not open yet */
 };
 
 /* Value of an option of the running command: NULL if absent, "" for a switch. */
@@ -69,8 +70,12 @@ store *ctl_store(ctl_call *ctl, db_role role);
 /* "idadminctl task cancel", for the audit record. */
 const char *ctl_endpoint(const ctl_call *ctl);
 
-/* Record of category "portal" by ctl->actor with outcome ok; the command fills the rest and adds it
- * in its transaction. */
+/* --- actor.c: finds out who the person is; `as`: the name that --as gives, or NULL. CTL_DONE, or
+ * CTL_USAGE after ctl_usage. --- */
+int ctl_actor_set(ctl_call *ctl, const char *as);
+
+/* Record of category "command" by ctl->actor with outcome ok; the command fills the rest and adds
+ * it in its transaction. */
 audit_record *ctl_audit(ctl_call *ctl, const char *tenant, const char *action, const char *target);
 
 /* IDA_NOT_FOUND with a message if the tenant does not exist. */

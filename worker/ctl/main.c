@@ -5,7 +5,6 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <locale.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ static const ctl_command *find_command(const char *noun, const char *verb, int a
 typedef struct command_line {
     const char *words[CTL_MAX_ARGUMENTS + 3];
     int word_count, help, version, json;
-    const char *config_file;
+    const char *config_file, *as;
     worker_option *overrides;
 } command_line;
 
@@ -137,6 +136,8 @@ static void take_option(void *baton, const argument_option *option, const char *
         line->version = 1;
     } else if (strcmp(option->name, "config") == 0) {
         line->config_file = value;
+    } else if (strcmp(option->name, "as") == 0) {
+        line->as = value;
     } else if (argument_find(ctl_common_options, option->name)) {
         worker_option_add(r->ctl->pool, &line->overrides, option->name, value);
     } else {
@@ -152,16 +153,6 @@ static const char *take_word(void *baton, const char *word)
     }
     line->words[line->word_count++] = word;
     return NULL;
-}
-
-static const char *person(apr_pool_t *pool)
-{
-    struct passwd entry, *found = NULL;
-    char buffer[4096];
-    if (getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found) == 0 && found) {
-        return apr_pstrdup(pool, found->pw_name);
-    }
-    return ida_printf(pool, "uid %ld", (long)getuid());
 }
 
 /* For a refusal of the words themselves, before they are understood. */
@@ -222,6 +213,10 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
                                                     : "there are no arguments%s",
                          ctl->command->arguments);
     }
+    int unnamed = ctl_actor_set(ctl, line.as);
+    if (unnamed) {
+        return unnamed;
+    }
     ida_kind kind = worker_config_read(ctl->c, ctl->pool, line.config_file, line.overrides,
                                        &ctl->config);
     if (kind) {
@@ -249,7 +244,6 @@ int main(int argc, char **argv)
     ctl.env.baton = &ctl;
     zone_init(ctl.pool);
     ctl.c = ida_ctx_make(&ctl.env, ctl.pool);
-    ctl.actor = person(ctl.pool);
     int status = run(&ctl, argc, argv);
     print_lines(&ctl, status);
     if (fflush(stdout) || ferror(stdout)) {

@@ -149,7 +149,7 @@ static ida_question *question_of(ctl_call *ctl, const ida_operation *op)
     ida_person *person = apr_pcalloc(ctl->pool, sizeof *person);
     principal->company = ctl->arguments[0];
     principal->username = person->user = ctl->actor;
-    principal->label = "";
+    principal->label = ctl->label;
     asked->roles = 1u << IDA_ROLE_ADMINISTRATOR;
     asked->operation = op;
     asked->principal = principal;

@@ -10,7 +10,8 @@
 #include "core/queue/change.h"
 #include "core/store/audit.h"
 
-const char *const ida_audit_categories[] = {"api", "workflow", "portal", AUDIT_ALARM, NULL};
+const char *const ida_audit_categories[] = {"api",     "workflow",  "portal",
+                                            "command", AUDIT_ALARM, NULL};
 
 json_t *ida_audit_line(const audit_row *row)
 {

@@ -16,7 +16,8 @@ extern const char *const ida_audit_categories[];
     {"actor", IDA_PARAM_STRING, .max = 256,                                                       \
      .about = "API username, person or \"worker\", in any case."},                                \
         {"category", IDA_PARAM_STRING, .allowed = ida_audit_categories,                           \
-         .about = "api: REST, MCP; workflow: tasks; portal: administrators; alarm: forged."},     \
+         .about = "api: REST, MCP; workflow: tasks; portal: the console; "                        \
+                  "command: idadminctl; alarm: forged."},                                         \
         {"target", IDA_PARAM_STRING, .max = 256,                                                  \
          .about = "UPN, group, API username; in any case."},                                      \
         {"action", IDA_PARAM_STRING, .max = 100, .about = "E.g. user.delete, task.failed."},      \

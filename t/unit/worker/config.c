@@ -53,6 +53,10 @@ static void good_files(void)
     ok(!config.spool_given, "a default spool is not a named one");
     is_int(config.threads, 4, "default threads");
     is_int(config.stop_timeout, 30000, "default stop_timeout");
+    is_int(config.metrics_companies, 200, "default metrics_companies");
+    is_int(with_file("metrics_companies = 0\nlog_format = json\n", NULL, &config), IDA_OK, "none");
+    is_int(config.metrics_companies, 0, "no company has metrics");
+    ok(config.log_json, "log_format");
     is_int(with_file("store = pgsql:host=/run dbname=x\n", NULL, &config), IDA_OK, "PostgreSQL");
     is_str(config.store, "pgsql:host=/run dbname=x", "a value may hold '='");
     is_str(config.spool, IDA_LOCALSTATEDIR "/lib/idadmin/spool", "its spool has a fixed place");
@@ -88,6 +92,7 @@ static void bad_files(void)
         {"spool = relative\n", "spool"},        {"seal_key = x\n", "seal_key"},
         {"smtp_url = http://x\n", "smtp_url"},  {"log_level = loud\n", "log_level"},
         {"store = /plain/path\n", "store"},     {"thread = 4\n", "thread"},
+        {"log_format = x\n", "log_format"},     {"metrics_companies = -1\n", "metrics_companies"},
         {"threads 4\n", "name = value"},        {"threads = 4 \xff\n", "name = value"},
     };
     worker_config config;

@@ -15,6 +15,7 @@ use Idadmin::Test::Worker ();
 use Time::HiRes ();
 
 our @EXPORT = qw(for_each_stack);
+delete $ENV{SUDO_USER};    # idadminctl would record it
 
 # for_each_stack { my ($stack) = @_; ... } %options: a subtest with a fresh stack on each engine,
 # stopped after it. one_engine => 'why nothing is lost': on the engine whose turn it is.
@@ -217,6 +218,14 @@ sub ctl {
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
         if $result->{out} =~ /^\s*[\[{]/;
     return $result;
+}
+
+# Whom the audit log names for these commands: who signed in to the test's session, else their user.
+sub actor {
+    my $login = eval { Idadmin::Test::slurp('/proc/self/loginuid') } // '';
+    my $uid   = $login =~ /^\d+$/ && $login != 4294967295 ? $login
+        : Idadmin::Test::runtime_user() // $>;
+    return getpwuid($uid) // "uid $uid";
 }
 
 # The same, and it must have succeeded; returns its JSON, if any. A busy machine may answer a
