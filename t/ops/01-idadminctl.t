@@ -412,7 +412,8 @@ sub document_is_checked {
     my $document = $stack->tenant_document;
     my $good = ctl('tenant', 'check', '-', { stdin => json_text($document) });
     is($good->{exit}, 0, 'tenant check') or diag "$good->{out}$good->{err}";
-    like($good->{out}, qr/onPremises +connect .*bound\n.*All checks passed\./s, 'asks the directory');
+    like($good->{out}, qr/onPremises +connect .*bound\n.*All checks passed\./s,
+        'asks the directory');
     my $secret = secret_file('hook.secret', 'whsec_' . 'QUJD' x 8 . "\n");
     my $port = Idadmin::Test::free_port();
     $document->{notifications} = [{ url => "http://127.0.0.1:$port/", secretFile => $secret,
@@ -435,11 +436,11 @@ sub document_is_checked {
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing is stored');
 }
 
-# Secrets that systemd gives to the service alone, as LoadCredential= does: in the directory that the
-# environment names.
+# Secrets that systemd gives to the service alone, as LoadCredential= does: in the directory that
+# the environment names.
 sub credentials {
     my $document = $stack->tenant_document;
-    my $given = tempdir() . '/credentials';
+    my $given = tempdir() . '/credentials-' . $stack->engine;
     mkdir $given or die "$given: $!\n";
     my $file = spew("$given/bind", Idadmin::Test::Slapd::service_password() . "\n");
     chmod 0400, $file;

@@ -142,8 +142,8 @@ sub lose_everything {
     return;
 }
 
-# An upgrade under a running worker: refused while it is seen; a worker that was thought dead sees the
-# new schema before it claims again.
+# An upgrade under a running worker: refused while it is seen; a worker that was thought dead sees
+# the new schema before it claims again.
 sub wrong_order {
     my ($stack) = @_;
     my $next = { program => 'idadminctl-next' };
@@ -166,8 +166,8 @@ sub wrong_order {
     delete $stack->{client};
     $stack->httpd->stop;
     is($worker->stop, 0, 'and ends when it is told to');
-    is($stack->ctl('task', 'show', 'nordic', $queued, '--json', $next)->{json}{task}{state}, 'queued',
-        'what was queued is queued');
+    my $task = $stack->ctl('task', 'show', 'nordic', $queued, '--json', $next)->{json}{task};
+    is($task->{state}, 'queued', 'what was queued is queued');
     is($stack->ctl('audit', 'verify', 'nordic', $next)->{exit}, 0, 'the chain is whole');
     return;
 }

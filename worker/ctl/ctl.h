@@ -88,7 +88,6 @@ ida_kind ctl_note_revisions(ctl_call *ctl);
 /* The tenant of the document that the first argument names (FILE or "-"), merged into the stored
  * one as `tenant apply` would (tenant.c). */
 ida_kind ctl_tenant_merged(ctl_call *ctl, store *s, const ida_tenant **tenant);
-int ctl_tenant_check(ctl_call *ctl); /* tenant_check.c */
 
 /* --- output.c --- */
 
@@ -114,7 +113,7 @@ void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(print
 extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
     ctl_audit_commands[], ctl_sync_commands[], ctl_status_commands[], ctl_evidence_commands[],
     ctl_erase_commands[], ctl_notification_commands[], ctl_backup_commands[],
-    ctl_restore_commands[], ctl_health_commands[];
+    ctl_restore_commands[], ctl_tenant_check_commands[], ctl_health_commands[];
 
 /* A command that does more than its operation: its function, and possibly one more option. */
 typedef struct ctl_beside {

@@ -399,13 +399,6 @@ const ctl_command ctl_tenant_commands[] = {
                   "the document is the whole truth: a member that it does not name is unset or "
                   "gets its default"}},
      .run = apply},
-    {"tenant", "check", "FILE|-",
-     "Ask directories, groups and receivers that a document names; nothing is stored.",
-     .help = "The document is merged as `tenant apply` would. Each directory is asked what "
-             "`idadmin-worker --check` asks; groups are looked up as of the last "
-             "synchronisation; receivers of events and webhooks are connected to, nothing is "
-             "sent. Exit status 1 if a check fails.",
-     .run = ctl_tenant_check},
     {"tenant", "list", "", "List the tenants.", .run = list},
     {"tenant", "show", "ID", "Print a tenant's document as it is stored.", .run = show},
     {"tenant", "schema", "",

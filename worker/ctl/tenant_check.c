@@ -130,7 +130,7 @@ static void walk(check_work *work, const char *path, const json_t *value)
     }
 }
 
-int ctl_tenant_check(ctl_call *ctl)
+static int check(ctl_call *ctl)
 {
     static const ctl_column columns[] = {
         {"", "result"}, {"OF", "of"}, {"CHECK", "check"}, {"DETAIL", "detail"}, {NULL, NULL}};
@@ -157,3 +157,14 @@ int ctl_tenant_check(ctl_call *ctl)
     }
     return work.failed ? CTL_FAILED : CTL_DONE;
 }
+
+const ctl_command ctl_tenant_check_commands[] = {
+    {"tenant", "check", "FILE|-",
+     "Ask directories, groups and receivers that a document names; nothing is stored.",
+     .help = "The document is merged as `tenant apply` would. Each directory is asked what "
+             "`idadmin-worker --check` asks; groups are looked up as of the last "
+             "synchronisation; receivers of events and webhooks are connected to, nothing is "
+             "sent. Exit status 1 if a check fails.",
+     .run = check},
+    {0},
+};
