@@ -22,8 +22,13 @@ const STATES = {
 
 const FORMATS = ['usernameFormat', 'emailFormat', 'displayNameFormat'];
 
-/* A name typed in, and the formats, which may be altered to see what would come of it. */
-function names(data, signal) {
+/* A name typed in, and the formats, which may be altered to see what would come of it: asks what a
+ * hire asks. Others see the formats. */
+function names(data, company, signal) {
+  if (!company.can('people.write')) {
+    return () => card({ title: t('co.names') }, facts(FORMATS.map((name) =>
+      [t(`co.${name}`), bdi(data[name])])));
+  }
   let made, fault;
   const one = (name, label, value, optional) => field({ name, label, value, optional, max: 64,
     change: () => look() });
@@ -141,7 +146,7 @@ export async function page({ company, signal }) {
   let data = await get('company', {}, signal);
   const shown = new Map(data.directories.map((one) =>
     [one.directory, directory(one.directory, company, signal)]));
-  const tryNames = names(data, signal);
+  const tryNames = names(data, company, signal);
   const { links } = company;
   const rate = (name) => [data.rateLimits[name] || t('co.none'), ' ',
     el('small', { class: 'muted' }, word('source', data.rateLimits.source[name]))];
