@@ -47,7 +47,7 @@ subtest 'idadminctl.1 and its completion' => sub {
     is_deeply([sort keys %head], [sort @commands], 'the page has exactly these');
     my ($section) = $page{'idadminctl.1'} =~ /^\.It Cm key create(.*?)^\.It Cm/ms;
     my @options = ctl(qw(key create --help)) =~ /^  --([a-z-]+)/mg;
-    my %common  = map { $_ => 1 } qw(json store config seal-key help version);
+    my %common  = map { $_ => 1 } qw(json store config seal-key as help version);
     is_deeply([sort $section =~ /^\.It Fl Fl ([a-z-]+)/mg], [sort grep { !$common{$_} } @options],
         'a command has its options');
     my $complete = sub {

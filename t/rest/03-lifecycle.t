@@ -331,7 +331,7 @@ sub tasks {
     my %record = map { ("$_->{category} $_->{action}" => $_) }
         grep { ($_->{detail} // '') =~ /^task (?:$by_rest|$by_hand)$/ } @$items;
     is_deeply([map { my $r = $record{"$_ task.reschedule"};
-        [$r->{parameters}{date}, $r->{parameters}{time}, $r->{target}] } qw(api portal)],
+        [$r->{parameters}{date}, $r->{parameters}{time}, $r->{target}] } qw(api command)],
         [[$later, $at, upn('same.record1')], [$later, $at, upn('same.record2')]],
         'with what was asked, of whom');
 
