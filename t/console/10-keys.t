@@ -89,7 +89,7 @@ sub create {
     make({ username => 'soon', accessLevel => 'read-only', expires => $soon });
     is(row('soon')->{state}, 'expiring', 'one that ends within thirty days');
     my ($by) = grep { $_->{action} eq 'key.create' && ($_->{target} // '') eq 'hr-full' }
-        @{ $as{auditor}->data('/audit', { limit => 200, category => 'portal' })->{items} };
+        @{ $as{auditor}->data('/audit', { limit => 200, category => 'command' })->{items} };
     is(row('hr-full')->{createdBy}, $by->{actor}, 'made by idadminctl, by whom its record names');
 }
 

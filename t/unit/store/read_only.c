@@ -89,7 +89,7 @@ static ida_call *make_call(store *s, const ida_operation *op, const ida_face *fa
 }
 
 /* Sample values of each argument, by its name; {} if none is needed. */
-static json_t *arguments_of(const ida_operation *op, int all)
+static json_t *samples_of(const ida_param *params, int all)
 {
     static const struct {
         const char *name, *value;
@@ -118,9 +118,10 @@ static json_t *arguments_of(const ida_operation *op, int all)
         {"kind", "\"security\""},
         {"directory", "\"cloud\""},
         {"section", "\"staleAccounts\""},
+        {"document", "\"{\\\"companyId\\\":\\\"contoso\\\"}\""},
     };
     json_t *out = json_object();
-    for (const ida_param *p = op->params; p->name; p++) {
+    for (const ida_param *p = params; p && p->name; p++) {
         for (size_t i = 0;
              i < sizeof values / sizeof *values && (all || (p->flags & IDA_PARAM_REQUIRED)); i++) {
             if (strcmp(values[i].name, p->name) == 0) {
@@ -137,6 +138,7 @@ static void read_with(store *s, const ida_operation *op, json_t *arguments, cons
 {
     const char *text;
     ida_call *call = make_call(s, op, op->tool ? &ida_mcp_face : &ida_console_face, arguments);
+    ((ida_question *)call->asked)->body = samples_of(op->body, 1);
     ida_kind kind = op->tool ? ida_mcp_run_cut(call, 51200, &text) : ida_operation_run(call);
     ok(kind == IDA_OK || kind == IDA_NOT_FOUND, "%s %s", op->name, how);
     if (kind && kind != IDA_NOT_FOUND) {
@@ -167,8 +169,8 @@ static void test_engine(const char *dsn)
             continue;
         }
         reads++;
-        read_with(s, op, arguments_of(op, 0), "with what it needs");
-        read_with(s, op, arguments_of(op, 1), "with all it takes");
+        read_with(s, op, samples_of(op->params, 0), "with what it needs");
+        read_with(s, op, samples_of(op->params, 1), "with all it takes");
     }
     is_int(tools, 11, "eleven of them are tools");
     ok(reads > tools, "%d operations read", reads);
