@@ -166,27 +166,9 @@ static ida_kind make_roles(db *d, ida_ctx *c)
     return kind;
 }
 
-/* Nothing is touched when a file that is not the cache was made by a newer program. */
-static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool)
-{
-    static const db_file kept[] = {DB_MAIN, DB_AUDIT};
-    ida_kind kind = IDA_OK;
-    for (size_t i = 0; !kind && i < sizeof kept / sizeof *kept; i++) {
-        db *d;
-        int version = 0;
-        if ((kind = db_open_unchecked(&d, dsn, db_file_role(kept[i]), c, pool)) == IDA_OK) {
-            kind = db_schema_version(d, c, kept[i], &version);
-            if (!kind) {
-                kind = refuse_newer(d, c, kept[i], version);
-            }
-            db_close(d);
-        }
-    }
-    return kind;
-}
-
-/* Whether a file of a store that exists is to be migrated. */
-static ida_kind is_behind(const char *dsn, ida_ctx *c, apr_pool_t *pool, int *behind)
+/* Nothing is touched when a file that is not the cache was made by a newer program. *behind: a file
+ * of a store that exists is to be migrated. */
+static ida_kind check_not_newer(const char *dsn, ida_ctx *c, apr_pool_t *pool, int *behind)
 {
     static const db_file kept[] = {DB_MAIN, DB_AUDIT};
     ida_kind kind = IDA_OK;
@@ -196,6 +178,7 @@ static ida_kind is_behind(const char *dsn, ida_ctx *c, apr_pool_t *pool, int *be
         int version = 0;
         if ((kind = db_open_unchecked(&d, dsn, db_file_role(kept[i]), c, pool)) == IDA_OK) {
             kind = db_schema_version(d, c, kept[i], &version);
+            kind = kind ? kind : refuse_newer(d, c, kept[i], version);
             *behind |= version && version < db_known_version(d, kept[i]);
             db_close(d);
         }
@@ -209,11 +192,10 @@ static ida_kind check_workers(const char *dsn, ida_ctx *c, apr_pool_t *pool)
 {
     db *d;
     db_result r = {.rows = 0};
-    int behind;
     int64_t since = ida_now(c->env) - WORKER_ALIVE_MS;
     const char *alive = NULL;
-    ida_kind kind = is_behind(dsn, c, pool, &behind);
-    if (kind || !behind || (kind = db_open_unchecked(&d, dsn, DB_REQUEST, c, pool)) != IDA_OK) {
+    ida_kind kind = db_open_unchecked(&d, dsn, DB_REQUEST, c, pool);
+    if (kind) {
         return kind;
     }
     kind = db_run(d, c, STMT_worker_list, DB_ARGS(DB_I(WORKERS_MAX)), &r);
@@ -317,8 +299,9 @@ ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps)
         return ida_fail(c, IDA_BAD_REQUEST, "The store's name (DSN) %s.", rule);
     }
     apr_pool_create(&pool, c->pool);
-    ida_kind kind = check_not_newer(dsn, c, pool);
-    kind = kind ? kind : check_workers(dsn, c, pool);
+    int behind;
+    ida_kind kind = check_not_newer(dsn, c, pool, &behind);
+    kind = kind || !behind ? kind : check_workers(dsn, c, pool);
     for (int file = 0; !kind && file < DB_FILE_COUNT; file++) {
         db *d;
         if ((kind = db_open_unchecked(&d, dsn, db_file_role(file), c, pool)) == IDA_OK) {
