@@ -36,7 +36,7 @@ static const char *const face_names[] = {
 
 static int operation_count(void)
 {
-    static int count;
+    int count = 0;
     while (ida_operations[count]) {
         count++;
     }
