@@ -9,8 +9,9 @@ export const menu = (props) => el(Menu, props);
 function Menu({ label, title, items, dots, kind = 'plain', align = 'end' }) {
   const [id] = useState(uid), [shown, show] = useState(false);
   const panel = useRef(), button = useRef();
-  const close = () => panel.current.hidePopover();
-  const focusable = () => [...panel.current.querySelectorAll('a, button, input')];
+  // The browser's event may come when the menu has left the page already.
+  const close = () => panel.current?.hidePopover();
+  const focusable = () => [...panel.current?.querySelectorAll('a, button, input') ?? []];
   const made = () => (typeof items === 'function' ? items(close) : items).filter(Boolean);
   function move(event) {
     const all = focusable();
@@ -43,7 +44,7 @@ function Menu({ label, title, items, dots, kind = 'plain', align = 'end' }) {
     onbeforetoggle: ({ newState }) => show(newState === 'open'),
     ontoggle: ({ newState }) => newState === 'open' && focusable()[0]?.focus(),
     onfocusout: ({ relatedTarget }) => {
-      if (relatedTarget && !panel.current.contains(relatedTarget)) close();
+      if (relatedTarget && !panel.current?.contains(relatedTarget)) close();
     },
   }, shown && made().map(line)));
 }
