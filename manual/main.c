@@ -10,15 +10,11 @@ static const struct {
     const char *name;
     page_writer *write;
 } pages[] = {
-    {"idadminctl.1", page_idadminctl},
-    {"idadmin-worker.8", page_worker},
-    {"idadmin.conf.5", page_config},
-    {"idadmin-tenant.5", page_tenant},
-    {"mod_idadmin.8", page_module},
-    {"idadminctl.bash", completion_idadminctl},
-    {"idadmin-worker.bash", completion_worker},
-    {"tenant-schema.json", schema_tenant},
-    {"openapi.json", openapi},
+    {"idadminctl.1", page_idadminctl},          {"idadmin-worker.8", page_worker},
+    {"idadmin-writer.8", page_writer_process},  {"idadmin.conf.5", page_config},
+    {"idadmin-tenant.5", page_tenant},          {"mod_idadmin.8", page_module},
+    {"idadminctl.bash", completion_idadminctl}, {"idadmin-worker.bash", completion_worker},
+    {"tenant-schema.json", schema_tenant},      {"openapi.json", openapi},
 };
 
 int main(int argc, char **argv)

@@ -23,7 +23,8 @@ void page_item(const char *head, const char *text);
 void page_options(apr_pool_t *pool, const argument_option *rows);
 
 typedef void page_writer(apr_pool_t *pool, const char *date);
-page_writer page_idadminctl, page_worker, page_config, page_tenant, page_module;
+page_writer page_idadminctl, page_worker, page_config, page_tenant, page_module,
+    page_writer_process;
 
 /* The JSON Schema of tenant documents, the OpenAPI description of the REST face. */
 page_writer schema_tenant, openapi;

@@ -41,7 +41,7 @@ void page_worker(apr_pool_t *pool, const char *date)
     page_line(".El\n.Sh EXIT STATUS");
     page_text(WORKER_EXIT_STATUS);
     page_line(".Sh SEE ALSO\n.Xr idadminctl 1 ,\n.Xr idadmin-tenant 5 ,\n.Xr idadmin.conf 5 ,\n"
-              ".Xr mod_idadmin 8");
+              ".Xr idadmin-writer 8 ,\n.Xr mod_idadmin 8");
 }
 
 void page_config(apr_pool_t *pool, const char *date)

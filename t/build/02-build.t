@@ -141,6 +141,14 @@ subtest 'install and uninstall' => sub {
             /usr/share/idadmin/idadmin.tmpfiles /usr/share/doc/idadmin/README.md
             /usr/share/doc/idadmin/doc/install.md);
     is_deeply([grep { !m{^/usr/} } @files], [], 'no live configuration, no state');
+    # debhelper refuses to make packages when one of these is in none of them.
+    my @packed = map { split /\n/, slurp($_) } glob("$src/debian/*.install"),
+        "$src/debian/not-installed";
+    push @packed, map {"usr/share/idadmin/$_"}
+        slurp("$src/debian/rules") =~ m{^\s+mv \$\(samples\)/(\S+)}mg;
+    my $packed = join '|', map { (quotemeta =~ s/\\\*/[^\/]*/gr) . '(?:/|$)' } @packed;
+    is_deeply([grep { m{^/usr/(?:s?bin|share/idadmin)/} && !m{^/(?:$packed)} } @files], [],
+        'each file is in a Debian package');
     like(slurp("$stage/root/usr/share/idadmin/idadmin.load"),
         qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms,
         'load file names the module');

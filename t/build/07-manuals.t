@@ -22,8 +22,8 @@ sub heads {
 subtest 'pages are sound' => sub {
     my @pages = sort grep {/\.[158]$/} keys %page;
     is_deeply(\@pages,
-        [qw(idadmin-tenant.5 idadmin-worker.8 idadmin.conf.5 idadminctl.1 mod_idadmin.8)],
-        'all are made');
+        [qw(idadmin-tenant.5 idadmin-worker.8 idadmin-writer.8 idadmin.conf.5 idadminctl.1
+            mod_idadmin.8)], 'all are made');
     my $mandoc = run_command([qw(sh -c), 'command -v mandoc'])->{out};
     plan(skip_all => 'mandoc is not installed') if !$mandoc;
     for my $name (@pages) {
@@ -87,7 +87,7 @@ subtest 'idadmin-worker.8, idadmin.conf.5 and the completion' => sub {
     is_deeply([map {s/^--//r} split / /, $list], \@options, 'completion');
 };
 
-subtest 'mod_idadmin.8' => sub {
+subtest 'mod_idadmin.8, idadmin-writer.8' => sub {
     my $httpd = build_config()->{httpd};
     my $dir   = File::Temp->newdir;
     my $mpm   = build_config()->{modules} . '/mod_mpm_event.so';
@@ -105,6 +105,9 @@ subtest 'mod_idadmin.8' => sub {
     my @handlers = map { slurp($_) =~ /$name/g } glob src_dir() . '/mod_idadmin/handler_*.c';
     is_deeply([sort grep {/^idadmin-/} heads('mod_idadmin.8', 'Ic')], [sort @handlers],
         'and each handler');
+    is_deeply([heads('idadmin-writer.8', 'Ic')],
+        [grep {/^IdAdmin(?:Writer|SealKey)/} heads('mod_idadmin.8', 'Ic')],
+        'that of the writer has its own');
 };
 
 subtest 'idadmin-tenant.5 and the JSON Schema' => sub {

@@ -90,6 +90,25 @@ for my $role (sort keys %forbidden) {
     };
 }
 
+subtest 'the command connects as the owner' => sub {
+    my $conf = Idadmin::Test::tempdir() . '/admin.conf';
+    my @settings = ("store = $stack->{stores}{worker}", "seal_key = $stack->{seal_key}",
+        "spool = $stack->{spool}");
+    my $apply = sub {
+        my ($text, @options) = @_;
+        spew($conf, join "\n", @settings, $text, '');
+        Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $conf);
+        return run_command([Idadmin::Test::program('idadminctl'), qw(schema upgrade --roles),
+            '--config', $conf,
+            @options], user => Idadmin::Test::runtime_user());
+    };
+    isnt($apply->('')->{exit}, 0, "the worker's role cannot give roles");
+    my $done = $apply->("admin_store = $stack->{store}");
+    is($done->{exit}, 0, 'admin_store names who can') or diag $done->{err};
+    isnt($apply->("admin_store = $stack->{store}", '--store', $stack->{stores}{worker})->{exit}, 0,
+        '--store goes before it');
+};
+
 subtest 'again, and on SQLite' => sub {
     $stack->ctl_ok('schema', 'upgrade', '--roles');
     is($stack->get_user("eva.berg\@$domain")->{status}, 200, 'saying it anew changes nothing');

@@ -29,6 +29,12 @@ static const char *set_store(worker_config *config, size_t offset, const char *v
     return fault ? fault : set_text(config, offset, value);
 }
 
+static const char *set_admin_store(worker_config *config, size_t offset, const char *value)
+{
+    return store_sqlite_path(value) ? "is for PostgreSQL: a SQLite store has no owner to connect as"
+                                    : set_store(config, offset, value);
+}
+
 static const char *set_path(worker_config *config, size_t offset, const char *value)
 {
     return value[0] == '/' ? set_text(config, offset, value) : "must be an absolute path";
@@ -142,6 +148,9 @@ static const struct member {
      "sqlite3:" IDA_LOCALSTATEDIR "/lib/idadmin/idadmin.db",
      "the store, the same as httpd's IdAdminStore: sqlite3:PATH, or pgsql: and libpq parameters; a "
      "password belongs into the passfile"},
+    {"admin_store", set_admin_store, offsetof(worker_config, admin_store), "DSN", "store",
+     "the same store for idadminctl alone: with PostgreSQL's roles as the database's owner, with a "
+     "passfile of its own"},
     {"spool", set_spool, offsetof(worker_config, spool), "DIR",
      "\"spool\" beside a SQLite store, else " IDA_LOCALSTATEDIR "/lib/idadmin/spool",
      "httpd's audit spool on this node, the same as IdAdminAuditSpool"},
@@ -337,10 +346,11 @@ static ida_kind read_lines(ida_ctx *c, apr_pool_t *pool, FILE *in, const char *f
 }
 
 /* `file` NULL: a command line. The environment is for the process's own user to read. */
-static ida_kind check_store(ida_ctx *c, const char *where, const char *dsn, const char *file)
+static ida_kind check_store(ida_ctx *c, const char *where, const char *name, const char *dsn,
+                            const char *file)
 {
-    const char *fault = store_dsn_exposed(c->pool, dsn, file);
-    return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s: store: %s", where, fault) : IDA_OK;
+    const char *fault = dsn ? store_dsn_exposed(c->pool, dsn, file) : NULL;
+    return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s: %s: %s", where, name, fault) : IDA_OK;
 }
 
 static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int must_exist,
@@ -356,7 +366,8 @@ static ida_kind read_file(ida_ctx *c, apr_pool_t *pool, const char *file, int mu
     config->file = apr_pstrdup(pool, file);
     ida_kind kind = read_lines(c, pool, in, file, config);
     fclose(in);
-    return kind ? kind : check_store(c, file, config->store, file);
+    kind = kind ? kind : check_store(c, file, "store", config->store, file);
+    return kind ? kind : check_store(c, file, "admin_store", config->admin_store, file);
 }
 
 /* Next to a SQLite store, so that a store elsewhere (a test, a second installation) never reads
@@ -387,12 +398,16 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
     const char *environment = getenv("IDADMIN_STORE");
     if (!kind && environment && environment[0]) {
         kind = set_member(c, config, "$IDADMIN_STORE", "store", apr_pstrdup(pool, environment));
+        config->admin_store = NULL; /* the file's is another way to the file's store */
     }
     for (const worker_option *o = options; !kind && o; o = o->next) {
+        int is_store = same_name(o->name, "store");
+        config->admin_store = is_store ? NULL : config->admin_store;
         kind = set_member(c, config, "command line", o->name, o->value);
-        kind = kind || !same_name(o->name, "store")
-                   ? kind
-                   : check_store(c, "command line", o->value, NULL);
+        if (!kind && (is_store || same_name(o->name, "admin_store"))) {
+            kind = check_store(c, "command line", is_store ? "store" : "admin_store", o->value,
+                               NULL);
+        }
     }
     if (kind) {
         return kind;

@@ -7,7 +7,9 @@
 #include "worker/base/arguments.h"
 
 typedef struct worker_config {
-    const char *store;    /* DSN */
+    const char *store; /* DSN */
+    /* DSN of the same store for the administration command; NULL: store */
+    const char *admin_store;
     const char *spool;    /* directory of httpd's audit spool on this node */
     const char *seal_key; /* file */
     /* Files of the audit: its keys, the key that signs checkpoints. */
@@ -57,7 +59,8 @@ void worker_option_add(apr_pool_t *pool, worker_option **options, const char *na
                        const char *value);
 
 /* Defaults, then `file` (NULL: the default file, which may be missing), then $IDADMIN_STORE, then
- * `options`. IDA_BAD_REQUEST names file, line and member. Everything lives in `pool`. */
+ * `options`. A store that either names unsets the file's admin_store. IDA_BAD_REQUEST names file,
+ * line and member. Everything lives in `pool`. */
 ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
                             const worker_option *options, worker_config *config);
 

@@ -222,6 +222,9 @@ static int run(ctl_call *ctl, int argc, char *const *argv)
     if (kind) {
         return ctl_result(ctl, kind);
     }
+    if (ctl->config.admin_store) {
+        ctl->config.store = ctl->config.admin_store;
+    }
     ctl->env.seal_key = ctl->config.seal_key;
     layout_web_user(&ctl->config);
     store_cache_make(ctl->config.store, ctl->c);

@@ -172,6 +172,34 @@ static void passwords(void)
     unlink(path);
 }
 
+/* The file's admin_store is another way to the file's store: one named elsewhere sets it aside. */
+static void admin_store(void)
+{
+    static const char *const both = "store = pgsql:dbname=x user=daemon\n"
+                                    "admin_store = pgsql:dbname=x user=owner\n";
+    worker_config config;
+    worker_option own = {"admin-store", "pgsql:dbname=y user=owner", NULL},
+                  option = {"store", "pgsql:dbname=y", &own};
+    is_int(with_file(both, NULL, &config), IDA_OK, "both");
+    is_str(config.store, "pgsql:dbname=x user=daemon", "store is the worker's");
+    is_str(config.admin_store, "pgsql:dbname=x user=owner", "admin_store is the command's");
+    is_int(with_file(both, &option, &config), IDA_OK, "options");
+    is_str(config.admin_store, own.value, "an option of its own counts");
+    option.next = NULL;
+    is_int(with_file(both, &option, &config), IDA_OK, "--store");
+    ok(!config.admin_store, "--store sets it aside");
+    setenv("IDADMIN_STORE", "pgsql:dbname=z", 1);
+    is_int(with_file(both, NULL, &config), IDA_OK, "the environment");
+    ok(!config.admin_store, "and so does the environment");
+    unsetenv("IDADMIN_STORE");
+    is_int(with_file("admin_store = sqlite3:/srv/x.db\n", NULL, &config), IDA_BAD_REQUEST,
+           "SQLite has no owner");
+    ok(strstr(last->message, "admin_store: is for PostgreSQL") != NULL, "says so");
+    is_int(with_file("admin_store = pgsql:dbname=x password=secret\n", NULL, &config),
+           IDA_BAD_REQUEST, "a password that others can read");
+    ok(strstr(last->message, "admin_store: holds a password") != NULL, "names the setting");
+}
+
 int main(void)
 {
     setup();
@@ -181,5 +209,6 @@ int main(void)
     bad_files();
     durations();
     passwords();
+    admin_store();
     return done();
 }
