@@ -49,8 +49,8 @@ const argument_option ctl_common_options[] = {
     {"json", NULL,
      "print one JSON document instead of tables, and an error as one on standard error"},
     {"store", "DSN",
-     "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `store` of the "
-     "configuration"},
+     "sqlite3:PATH or pgsql:<libpq parameters>; else $IDADMIN_STORE, else `admin_store`, "
+     "else `store` of the configuration"},
     {"config", "FILE", "configuration instead of " IDA_SYSCONFDIR "/idadmin/idadmin.conf"},
     {"seal-key", "FILE",
      "seal key; default <store stem>.key beside a SQLite store, " IDA_SYSCONFDIR
