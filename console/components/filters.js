@@ -4,13 +4,20 @@ import { el, icon, later, redraw } from '../dom.js';
 import { t } from '../format.js';
 import { setQuery } from '../router.js';
 import { field } from './form.js';
+import { knownWords } from './words.js';
+
+/* On a phone the rows begin high: what narrows them is folded. */
+const phone = matchMedia('(max-width:40em)');
+phone.addEventListener('change', redraw);
 
 /* query: what the address says. search {name, label}: typed. words {name, label, options[{value,
- * label}]}: one of a row. more: fields of form.js, folded. change(): the list is to be loaded.
+ * label}]}: one of a row, folded on a phone. more: fields of form.js, folded; suggest: true offers words
+ * of the people, which are asked for with signal. change(): the list is to be loaded.
  * Answers {view(), query(), clear(), set(values)}; arguments that are no filters (a tab) are kept. */
-export function filters({ query, search, words, more = [], change }) {
+export function filters({ query, search, words, more = [], change, signal }) {
   const values = { ...query };
   const names = [search?.name, words?.name, ...more.map((one) => one.name)].filter(Boolean);
+  const known = knownWords(signal);
   let typed = values[search?.name] || '', inputs;
 
   function set(given) {
@@ -32,7 +39,7 @@ export function filters({ query, search, words, more = [], change }) {
       const own = () => inputs.find((each) => each.name === one.name).value();
       const take = (value) => set({ [one.name]: value === true ? 'true' : value || '' });
       return field({
-        ...one,
+        ...one, suggest: one.suggest && (() => known.of(one.name)),
         value: one.kind === 'person' ? values[one.name] && { userPrincipalName: values[one.name] }
           : values[one.name],
         change: one.kind === 'person' ? (person) => person && take(person.userPrincipalName)
@@ -52,24 +59,28 @@ export function filters({ query, search, words, more = [], change }) {
   }, one.kind === 'check' ? one.label : [`${one.label}: `, el('bdi', null, shown(one))], icon('failed'));
   /* tools: what stands at the end of the row, such as the menu of the list. */
   function view(tools) {
-    const active = more.filter((one) => values[one.name]);
-    const fold = more.length > 0 && el('details', { class: 'fold' }, el('summary', null, t('filters.more')),
-      el('div', { class: 'grid' }, inputs.map((one) => one.view())));
-    const alone = !search && !words; // the fold begins the row
+    const inFold = words && phone.matches;
+    const active = [inFold && words, ...more].filter((one) => one && values[one.name]);
+    const alone = !search && (!words || inFold); // the fold begins the row
+    const choice = words && el('div', { class: 'segments', role: 'group', 'aria-label': words.label },
+      words.options.map((one) => el('button', {
+        type: 'button', class: 'segment',
+        'aria-pressed': String((values[words.name] || '') === one.value),
+        onclick: () => set({ [words.name]: one.value }),
+      }, one.label)));
+    const fold = (more.length > 0 || inFold) && el('details', { class: 'fold',
+      ontoggle: (event) => { if (event.currentTarget.open && more.some((one) => one.suggest)) known.load(); } },
+    el('summary', null, t(alone || phone.matches ? 'filters.alone' : 'filters.more')), inFold && choice,
+    el('div', { class: 'grid' }, inputs.map((one) => one.view())));
     return el('div', { class: 'filters' },
       (!alone || tools) && el('div', { class: `filter-row${alone ? ' alone' : ''}` }, alone && fold,
         search && el('div', { class: 'search' }, icon('search'), el('input', {
           type: 'search', value: typed, autocomplete: 'off', maxlength: 256,
-          'aria-label': search.label, placeholder: search.label,
+          'aria-label': search.label, placeholder: phone.matches ? t('filters.search') : search.label,
           oninput: (event) => { typed = event.target.value; searched(); },
           onkeydown: (event) => { if (event.key === 'Enter') event.preventDefault(); },
         })),
-        words && el('div', { class: 'segments', role: 'group', 'aria-label': words.label },
-          words.options.map((one) => el('button', {
-            type: 'button', class: 'segment',
-            'aria-pressed': String((values[words.name] || '') === one.value),
-            onclick: () => set({ [words.name]: one.value }),
-          }, one.label))), tools && el('div', { class: 'tools' }, tools)),
+        !inFold && choice, tools && el('div', { class: 'tools' }, tools)),
       (!alone || !tools) && fold,
       active.length > 0 && el('div', { class: 'chips' }, active.map(chip), active.length > 1 && el('button',
         { type: 'button', class: 'button small plain', onclick: clear }, t('filters.clear'))));

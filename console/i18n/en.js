@@ -31,7 +31,7 @@ export default {
     keys: 'new API MCP secret' },
   },
   cal: {
-    before: 'Before', after: 'Next', others: '{n} more', nobody: 'Nobody starts or leaves.',
+    before: 'Previous', after: 'Next', others: '{n} more', nobody: 'Nobody starts or leaves.',
     sum: '{start}, {leave}.', start: { zero: 'Nobody starts', one: '{n} person starts', other: '{n} people start' },
     leave: { zero: 'nobody leaves', one: '{n} leaves', other: '{n} leave' },
     more: 'More is due than is shown here: the first {n} tasks.', nothing: 'Nothing is due on this day.',
@@ -75,7 +75,7 @@ export default {
   'picker.none': 'Nobody matches',
   table: { tick: 'Selection', actions: 'Actions', actionsFor: 'Actions for {name}' },
   filters: {
-    more: 'More filters', clear: 'Clear all', remove: 'Remove the filter {filter}',
+    more: 'More filters', alone: 'Filters', search: 'Search', clear: 'Clear all', remove: 'Remove the filter {filter}',
   },
   form: { optional: '(optional)', problem: 'There is a problem', required: 'is missing',
     pick: 'choose a person from the list, or type the whole address' },
@@ -459,7 +459,7 @@ export default {
     noGuests: 'Not available: guests exist only in a cloud directory, and this company has none.',
     noSignIns: 'The directory tells no sign-ins: inactivity counts from creation, and some accounts may well be in use.',
     asOf: '{directory}: read {age}.', signInsAsOf: 'Sign-ins as of {when}.', look: 'See them',
-    back: 'All of hygiene', none: 'Nothing to see here: all is well.', department: 'Department',
+    none: 'Nothing to see here: all is well.', department: 'Department',
     activity: 'Activity', inactive: { one: 'inactive for {n} day', other: 'inactive for {n} days' },
     offboard: 'Offboard', offboardName: 'Offboard {name}',
   },
@@ -586,7 +586,7 @@ export default {
     documentLead: 'The settings as they are stored. Secrets stand in files of the server and not here; what stands behind the path of an address is left out (…). Change the text to see what another document would do: nothing is stored from here.',
     draft: 'Document', reset: 'Start again', look: 'See what would change',
     changes: { one: '{n} change', other: '{n} changes' }, nothing: 'Nothing would change.',
-    apply: 'Put it into force', command: 'Commands',
+    apply: 'Apply it', command: 'Commands',
     applyLead: 'Copy the document to a file on the server, check it there once more, then apply it. Files of secrets are looked at there.',
   },
   module: {

@@ -148,7 +148,8 @@ export async function page({ company, signal }) {
     [one.directory, directory(one.directory, company, signal)]));
   const tryNames = names(data, company, signal);
   const { links } = company;
-  const rate = (name) => [data.rateLimits[name] || t('co.none'), ' ',
+  const rate = (name) => [[null, '', 'off'].includes(data.rateLimits[name] ?? null) ? t('co.none')
+    : data.rateLimits[name], ' ',
     el('small', { class: 'muted' }, word('source', data.rateLimits.source[name]))];
   const yes = (on) => pill(t(on ? 'co.on' : 'co.off'), on ? 'ok' : '', on ? 'done' : 'pause');
   return {

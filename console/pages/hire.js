@@ -4,6 +4,7 @@ import { ATTRIBUTES } from '../attributes.js';
 import { bdi, el, later, redraw } from '../dom.js';
 import { addDays, city, clockOf, dayOf, has, listed, rich, stepName, t, when } from '../format.js';
 import { choose, confirm } from '../components/dialog.js';
+import { knownWords } from '../components/words.js';
 import { field, form, required } from '../components/form.js';
 import { box, button, card, facts, fold, head } from '../components/page.js';
 import { failed, notice, quote, unnotice } from '../components/states.js';
@@ -213,19 +214,6 @@ async function change(values, before) {
 /* The Monday after this day. */
 export const nextMonday = (day) => addDays(day, 7 - ((new Date(`${day}T12:00Z`).getUTCDay() + 6) % 7));
 
-/* Words that people in the directory have, as many as one page shows. */
-async function words(signal) {
-  const found = {};
-  try {
-    for (const one of (await get('users', { limit: 200 }, signal)).items) {
-      for (const name of ['department', 'jobTitle', 'office', 'city', 'country', 'company']) {
-        if (one[name]) (found[name] ||= new Set()).add(one[name]);
-      }
-    }
-  } catch (error) { if (error.status === undefined && error.name !== 'AbortError') throw error; }
-  return found;
-}
-
 /* A hire that is still queued: what it was asked with, to be changed. */
 async function queued(id, signal) {
   const [{ task }, { asked }] = await Promise.all([get('task', { id }, signal), get('task/asked', { id }, signal)]);
@@ -247,10 +235,10 @@ export async function page({ company, params, query, signal }) {
     manager: user.manager?.userPrincipalName ?? '' };
   const templates = !user && company.can('access.write') && await templateField(old?.asked.roleTemplates, signal);
   const start = user ? {} : old?.asked ?? { date: nextMonday(dayOf()), time: '08:00' };
-  let offered = {};
-  words(signal).then((found) => { offered = found; redraw(); });
+  const known = knownWords(signal);
+  known.load();
   const text = (name, more) => field({ name, label: label(name), max: LIMIT[name],
-    value: before?.[name] ?? start[name], optional: !user, suggest: () => [...offered[name] ?? []], ...more });
+    value: before?.[name] ?? start[name], optional: !user, suggest: () => known.of(name), ...more });
   // What the directory does not tell again cannot be compared: those stand in a new hire alone, or
   // are sent when something is typed.
   const names = ['firstname', 'surname', 'middleName'].map((name) => text(name,
@@ -300,15 +288,15 @@ export async function page({ company, params, query, signal }) {
     const body = changed(made.values(), before);
     return Object.keys(body).length > 1 ? changes(body, before) : el('p', { class: 'muted' }, t('change.none'));
   };
-  const back = user ? [href('person', user.id), user.userPrincipalName]
-    : old && [href('task', old.task.id), old.task.userPrincipalName];
+  const back = user ? [bdi(user.displayName || user.userPrincipalName), href('person', user.id)]
+    : old ? [bdi(old.task.displayName || old.task.userPrincipalName), href('task', old.task.id)]
+      : [t('nav.people'), href('people')];
   return {
     title: t(user ? 'change.title' : 'hire.title'), leave: made.dirty,
     view: () => el('div', { class: 'page' },
       head({ title: user ? rich('change.of', { name: user.displayName })
         : old ? rich('hire.again', { name: old.task.displayName }) : t('hire.title'),
-      lead: old && t('hire.againLead'),
-      sub: back && [el('a', { href: back[0] }, bdi(back[1]))] }),
+      path: [back], lead: old && t('hire.againLead') }),
       el('div', { class: 'columns' }, card({}, made.view()),
         card({ title: t(user ? 'change.changes' : 'hire.preview'), kind: 'beside' },
           el('div', { class: 'stack tight', 'aria-live': 'polite' }, user ? compared() : looking.view())))),

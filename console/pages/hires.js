@@ -186,7 +186,7 @@ export async function page({ company, signal }) {
   return {
     title: t('hires.title'), leave: () => Boolean(paste.value()) && (!read?.lines || good().length > 0),
     view: () => el('div', { class: 'page' }, head({ title: t('hires.title'), lead: t('hires.lead'),
-      sub: el('a', { href: href('people', '', { show: 'coming' }) }, t('coming.title')) }),
+      path: [[t('coming.title'), href('people', '', { show: 'coming' })]] }),
     card({}, el('form', { class: 'stack', novalidate: true, 'aria-label': t('hires.title'), onsubmit: (event) => {
       event.preventDefault();
       look();

@@ -28,13 +28,13 @@ const NARROWS = ['staleDays', 'department', 'company', 'license'];
 const asked = (query) => Object.fromEntries(NARROWS.map((name) => [name, query[name]])
   .filter(([, value]) => value));
 
-const narrowing = (query) => filters({
-  query,
+const narrowing = (query, signal) => filters({
+  query, signal,
   more: [
     { name: 'staleDays', label: t('hyg.days'), kind: 'number', attrs: { min: 1, max: 3650 } },
-    { name: 'department', label: t('field.department'), max: 256 },
-    { name: 'company', label: t('field.company'), max: 256 },
-    { name: 'license', label: t('people.license'), max: 256 },
+    { name: 'department', label: t('field.department'), max: 256, suggest: true },
+    { name: 'company', label: t('field.company'), max: 256, suggest: true },
+    { name: 'license', label: t('people.license'), max: 256, suggest: true },
   ],
   change: reload,
 });
@@ -61,11 +61,11 @@ async function overview({ query, signal, company }) {
     get('hygiene', { ...asked(query), limit: 1 }, signal),
     company.can('company.read') ? get('company', {}, signal) : { directories: [] },
   ]);
-  const filter = narrowing(query);
+  const filter = narrowing(query, signal);
   return {
     title: t('nav.hygiene'),
     view: () => el('div', { class: 'page' }, head({ title: t('nav.hygiene'), lead: t('hyg.lead') }),
-      filter.view(),
+      card({}, filter.view()),
       el('div', { class: 'cards' }, SECTIONS.filter((one) => report.sections[one])
         .map((one) => summary(one, report.sections[one], report.staleAfterDays, query))),
       el('ul', { class: 'bare muted' }, fresh(where))),
@@ -103,11 +103,11 @@ async function section({ company, params: { id }, query, signal }) {
   const groups = id === 'emptyGroups';
   const { staleAfterDays, sections: { [id]: known } } =
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
-  const filter = groups ? null : narrowing(query);
+  const filter = groups ? null : narrowing(query, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
-    sub: el('a', { href: href('hygiene', '', asked(query)) }, t('hyg.back')),
+    path: [[t('nav.hygiene'), href('hygiene', '', asked(query))]],
   }), ...more);
   if (!known.available) return { title: t(`hyg.${id}`), view: () => top(card({}, quote(known.reason))) };
   const columns = groups ? [

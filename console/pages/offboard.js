@@ -1,6 +1,6 @@
 // Offboarding: whom, when, what happens in words; a dry run before, the address typed for "now".
 import { get, send } from '../api.js';
-import { el } from '../dom.js';
+import { bdi, el } from '../dom.js';
 import { addDays, city, clockOf, dateText, dayOf, rich, stepName, t, when } from '../format.js';
 import { confirm } from '../components/dialog.js';
 import { field, form, required } from '../components/form.js';
@@ -86,7 +86,9 @@ export async function page({ company, params, signal }) {
   return {
     title: t('offboard.title'), leave: made.dirty,
     view: () => el('div', { class: 'page' },
-      head({ title: user ? rich('offboard.of', { name: user.displayName }) : t('offboard.title') }),
+      head({ title: user ? rich('offboard.of', { name: user.displayName }) : t('offboard.title'),
+        path: [user ? [bdi(user.displayName || user.userPrincipalName), href('person', user.id)]
+          : [t('nav.people'), href('people')]] }),
       el('div', { class: 'columns' }, card({}, made.view()), card({ title: t('offboard.happens') },
         chosen ? chosen.view() : el('p', { class: 'muted' }, t('offboard.choose'))))),
   };

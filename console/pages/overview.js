@@ -46,7 +46,7 @@ function need(one, data, company, worst) {
     el('div', null, el('strong', null, rich(key, values),
       directory?.waitingTasks > 0 && ` ${t('need.waiting', { n: directory.waitingTasks })}`,
       directory?.nextProbeAt && [` ${t('dir.next')} `, when(directory.nextProbeAt, 'near'), '.']),
-      first.reason && one.kind !== 'chainBroken' && el('div', null, one.kind === 'approvals'
+      first.reason && !['chainBroken', 'braked'].includes(one.kind) && el('div', null, one.kind === 'approvals'
         ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason)) : quote(first.reason))),
     mayOpen(company, NEEDS[one.kind]) && button(t(`need.${one.kind}.do`), { href: to, kind: worst ? '' : 'small' }));
 }
@@ -62,7 +62,7 @@ function today({ today: { open: all, done, late, totalCount } }) {
   const open = all.slice(0, 10);
   const past = done > 0 && el('p', { class: 'muted' }, t('today.done', { n: done }), ' ',
     late ? t('today.late', { n: late }) : t('today.onTime'));
-  return [open.length ? el('ul', { class: 'plain' }, open.map((task) => el('li', null,
+  return [open.length ? el('ul', { class: 'plain due' }, open.map((task) => el('li', null,
     when(task.scheduledAtUtc, 'clock'),
     el('a', { href: href('task', task.id) }, bdi(task.displayName || task.userPrincipalName)),
     el('span', { class: `small ${task.state === 'failed' ? 'bad' : 'muted'}` },

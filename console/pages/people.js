@@ -27,17 +27,17 @@ function everybody({ company, query, signal }) {
     },
     more: [
       ...['department', 'jobTitle', 'company', 'employeeId'].map((name) =>
-        ({ name, label: t(`field.${name}`), max: 256 })),
+        ({ name, label: t(`field.${name}`), max: 256, suggest: name !== 'employeeId' })),
       { name: 'manager', label: t('field.manager'), kind: 'person' },
       { name: 'group', label: t('people.group'), max: 256 },
-      { name: 'license', label: t('people.license'), max: 256 },
+      { name: 'license', label: t('people.license'), max: 256, suggest: true },
       { name: 'inactiveDays', label: t('people.inactive'), kind: 'number', attrs: { min: 1, max: 36500 } },
       { name: 'lastSignInBefore', label: t('people.before'), kind: 'date' },
       { name: 'lastSignInAfter', label: t('people.after'), kind: 'date' },
       { name: 'createdAfter', label: t('people.createdAfter'), kind: 'date' },
       { name: 'createdBefore', label: t('people.createdBefore'), kind: 'date' },
     ],
-    change: () => people.reload(),
+    change: () => people.reload(), signal,
   });
   const plain = (name) => ({ key: name, label: t(`field.${name}`), sort: (row) => row[name],
     cell: (row) => row[name] && bdi(row[name]) });
@@ -103,7 +103,7 @@ export async function page(args) {
       head({
         title: t('nav.people'), actions: company.can('people.write') && [
           button(t('offboard.open'), { href: href('offboard'), icon: 'leave' }),
-          button(t('hires.open'), { href: href('hires'), icon: 'download' }),
+          button(t('hires.open'), { href: href('hires'), icon: 'upload', kind: 'roomy' }),
           button(t('hire.title'), { href: href('hire'), icon: 'add', kind: 'primary' })],
       }),
       may && tabs(t('nav.people'), [tab('coming.everybody', !waits, { href: href('people') }),

@@ -144,7 +144,7 @@ export async function page({ company, params, query, signal }) {
     title: user.displayName || user.userPrincipalName,
     view: () => el('div', { class: 'page' },
       head({
-        title: bdi(user.displayName || user.userPrincipalName),
+        path: [[t('nav.people'), href('people')]], title: bdi(user.displayName || user.userPrincipalName),
         pill: statusPill(user.status),
         lead: el('span', { class: 'muted' }, bdi(user.userPrincipalName ?? ''),
           user.department && [' · ', bdi(user.department)],

@@ -162,7 +162,8 @@ const disabled = (task) => {
 /* What stands in the way and what to do about it; then the service's own words. */
 function advice(task) {
   const say = (tone, key, values, told) => box(tone, el('p', null, rich(key, values)),
-    told && el('p', null, quote(told)));
+    told && (key === 'task.todo.braked' ? fold(t('error.detail'), el('q', { lang: 'en' }, bdi(told)))
+      : el('p', null, quote(told))));
   if (task.hold) {
     return say('warn', 'task.held', {
       directory: directoryName(task.hold.directory), since: when(task.hold.since),

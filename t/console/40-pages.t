@@ -39,7 +39,7 @@ my %shows = (
     log => qr/operator|administrator/, keys => qr/hr-full/, company => qr/nordic\.example/,
     calendar => qr/Otto Fjäll/, 'calendar-day' => qr/Start \(1\).*Maja Ström/s,
     'settings-receivers' => qr/No address is called/,
-    'settings-catalog' => qr/CRM.*eva\.berg/s, 'settings-document' => qr/Put it into force/,
+    'settings-catalog' => qr/CRM.*eva\.berg/s, 'settings-document' => qr/Apply it/,
     workflow => qr/Follows every offboarding.*out of the group Nowhere at all/s,
     hire => qr/First name/, person => qr/Greta Dahl/, 'person-left' => qr/Bo Ek/,
     offboard => qr/Greta Dahl/, change => qr/Greta/, 'access-templates' => qr/Seller/,
