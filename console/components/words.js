@@ -6,7 +6,7 @@ const NAMES = ['department', 'jobTitle', 'office', 'city', 'country', 'company']
 
 /* load() asks for them once; of(name): those that are known by now, in order. */
 export function knownWords(signal) {
-  const found = { license: new Set() };
+  const found = {};
   let asked = false;
   async function load() {
     if (asked) return;
@@ -14,7 +14,6 @@ export function knownWords(signal) {
     try {
       for (const one of (await get('users', { limit: 200 }, signal)).items) {
         for (const name of NAMES) if (one[name]) (found[name] ||= new Set()).add(one[name]);
-        for (const name of one.licenses ?? []) found.license.add(name);
       }
       redraw();
     } catch (error) { if (error.status === undefined && error.name !== 'AbortError') throw error; }
