@@ -46,7 +46,7 @@ my @first  = grep { !$alone{ name_of($_) } } @programs;
 my $most = int(600 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
 my %failed;
 my $harness = TAP::Harness->new({
-    jobs => $ENV{IDADMIN_JOBS} || 5, timer => 1, merge => 1,
+    jobs => $ENV{IDADMIN_JOBS} || 7, timer => 1, merge => 1,
     verbosity => $ENV{IDADMIN_VERBOSE} ? 1 : 0,
     rules => { seq => [(@first ? { par => [@first] } : ()), (map { { seq => $_ } } @last)] },
     exec => sub { my (undef, $file) = @_;
