@@ -18,7 +18,8 @@ const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).
 export async function loadLanguage(chosen) {
   const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
   lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
-  texts = flat((await import(`./i18n/${lang}.js`)).default);
+  const files = await Promise.all([import(`./i18n/${lang}.js`), import(`./i18n/${lang}.tasks.js`)]);
+  texts = Object.assign({}, ...files.map((file) => flat(file.default)));
   sentences = null;
   plural = new Intl.PluralRules(lang);
   numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });

@@ -1,5 +1,5 @@
 /* Owns the name under which the audit log has what a command does: the person, although the command
- * runs as root or as the service's user. Whoever may run it may also claim another name; so the
+ * runs as root or as the service's user. A user who may run it may also claim another name; so the
  * process's own user is recorded beside a name that differs. */
 #include <apr_strings.h>
 #include <pwd.h>
