@@ -107,8 +107,8 @@ static void note_error(sync_job *job, const char *message)
     cache_sync_state state;
     cache_sync *run;
     ida_ctx *c = worker_ctx(job->w, job->pool);
-    if (sync_state(job, &state) || state.error) {
-        return;
+    if (sync_state(job, &state) || (state.error && strcmp(state.error, message) == 0)) {
+        return; /* the run itself wrote it down */
     }
     if (!cache_sync_begin(&run, job->cache, c, job->pool, job->e.tenant, job->e.directory, 0)) {
         cache_sync_abort(run, c, message);

@@ -100,7 +100,14 @@ on_one_engine {
     Idadmin::Test::secret_file("$stack->{base}/bind.password", $hash);
     is($stack->wait_task($refused)->{state}, 'done',
         'a corrected bindPasswordFile lifts the hold at once');
+
+    my $why = sub { $stack->ctl('sync', 'nordic', '--wait')->{err} };
+    $stack->slapd->modify("dn: $Idadmin::Test::Slapd::service\nchangetype: modify\nreplace: "
+        . "userPassword\nuserPassword: wrong-again\n");
+    $stack->slapd->restart;
+    like($why->(), qr/refuses the service account/, 'sync --wait says why it failed');
     $stack->slapd->stop;
+    like($why->(), qr/connect|reach/i, 'and says another reason when there is one');
     $slapd->stop;
     $stack->stop;
 } 'trouble of a directory is met before the store is; t/unit/queue/holds.c keeps held tasks from '
