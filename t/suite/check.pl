@@ -42,8 +42,8 @@ my @last   = grep { $alone{ name_of($_) } } @programs;
 my @first  = grep { !$alone{ name_of($_) } } @programs;
 
 # A program that hangs is ended, so that the others' results are reported and its output is kept. On
-# a quiet machine the longest takes a seventh of this.
-my $most = int(600 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
+# a quiet machine the longest takes a fifth of this, beside a dozen other programs up to half.
+my $most = int(1200 * $pace * ($ENV{IDADMIN_REPORTS} ? 5 : 1));
 my %failed;
 my $harness = TAP::Harness->new({
     jobs => $ENV{IDADMIN_JOBS} || 7, timer => 1, merge => 1,
