@@ -23,15 +23,15 @@ sub _stack {
     $stack = Idadmin::Test::Stack->new(
         slapd => { users => $users, groups => int($users / 20), nosync => 1 }, worker => 0,
         sync => 0, tenant => {},
-        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/60s' },
+        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/10s' },
             server => 'LoadModule fixed_module ' . build_dir()
                 . "/bench/mod_fixed.so\n<Location /fixed300>\n    SetHandler fixed\n</Location>" },
     );
     # writes without pause pass the mark between two rounds of the worker, and it is logged by the
     # process that writes then
     $stack->httpd->expect_log(qr/IDA0105/);
-    $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/60s');
-    $stack->create_key(full => 'bench-full', 'full', '--rate-limit', '1000000/60s');
+    $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/10s');
+    $stack->create_key(full => 'bench-full', 'full', '--rate-limit', '1000000/10s');
     _sync_once();
     return $stack;
 }

@@ -60,14 +60,14 @@ sub _fill {
 sub company {
     my ($users) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => engine(), worker => 0, sync => 0, cloud => {},
-        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/60s' } },
+        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/10s' } },
         tenant => {
             roleTemplates => [{ name => 'Seller', groups => ['Small group'] }],
             accessCatalog => [{ service => 'CRM', group => 'Small group',
                 approvers => [$person] }],
             workflows => [{ active => JSON::PP::true(), trigger => 'userCreate', name => 'Joiner',
                 actions => [{ type => 'addToGroup', group => 'Small group' }] }] });
-    $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/60s');
+    $stack->create_key(read => 'bench-read', 'read-only', '--rate-limit', '1000000/10s');
     _fill($stack, $stack->{company}, $users);
     return $stack;
 }
@@ -136,7 +136,7 @@ sub share {
     my $other = bless { %$stack, company => 'beside', keys => {}, client => {} }, ref $stack;
     $other->apply_tenant($other->tenant_document(companyId => 'beside', name => 'Beside AB',
         createUsersIn => 'cloud', directories => { cloud => $other->cloud_document }));
-    $other->create_key(read => 'beside-read', 'read-only', '--rate-limit', '1000000/60s');
+    $other->create_key(read => 'beside-read', 'read-only', '--rate-limit', '1000000/10s');
     _fill($other, 'beside', 1000);
     my @get = (4, GET => '/v1/api/user?userPrincipalName=user{u}%40nordic.example', seconds => 2,
         users => 1000);
@@ -163,7 +163,7 @@ sub _neighbour {
     my $other = bless { %$stack, company => 'beside', keys => {}, client => {} }, ref $stack;
     $other->apply_tenant($other->tenant_document(companyId => 'beside', name => 'Beside AB',
         createUsersIn => 'cloud', directories => { cloud => $other->cloud_document }));
-    $other->create_key(read => 'beside-read', 'read-only', '--rate-limit', '1000000/60s');
+    $other->create_key(read => 'beside-read', 'read-only', '--rate-limit', '1000000/10s');
     _fill($other, 'beside', $sizes[0]);
     my $mcp = Idadmin::Test::Mcp->new($other->httpd, key => $other->key('read'));
     my @search = _call($mcp, search_users => { query => 'anna', limit => 50 });
