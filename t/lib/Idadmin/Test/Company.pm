@@ -121,7 +121,7 @@ sub _taken_away {
 # Another person at the screen: the next page is loaded as for a new visitor.
 sub sign_in {
     my ($self, $name) = @_;
-    $self->{browser}->script('location.href = "about:blank"');
+    $self->{browser}->leave;
     return $self->{browser}->sign_in($name, 'secret');
 }
 
