@@ -75,11 +75,14 @@ static const char *read_end(apr_pool_t *pool, const char *file, int64_t *at)
     return fault;
 }
 
-int64_t graph_secret_ends(directory *d, apr_pool_t *pool)
+void graph_expiry(directory *d, apr_pool_t *pool, directory_expiry *out)
 {
     const graph *g = (const graph *)d;
     int64_t at = 0;
-    return g->certificate_file && !read_end(pool, g->certificate_file, &at) ? at : 0;
+    *out = (directory_expiry){0};
+    if (g->certificate_file && !read_end(pool, g->certificate_file, &at)) {
+        out->certificate = at;
+    }
 }
 
 static void check_certificate(probe *p)

@@ -114,8 +114,45 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
     return DIRECTORY_OK;
 }
 
+static const struct {
+    LDAPPasswordPolicyError error;
+    const char *text;
+} policy_texts[] = {
+    {PP_passwordExpired,
+     "the password has expired: set a new one and put it into bindPasswordFile"},
+    {PP_accountLocked, "the account is locked: unlock it"},
+    {PP_changeAfterReset,
+     "the password was reset and must be changed by its owner before anything else is allowed"},
+};
+
+/* Keeps what the password policy says of our password. Returns its reason for a refusal, or NULL.
+ */
+static const char *hear_policy(ld_call *k, LDAP *ld, const ld_answer *answer)
+{
+    directory *d = k->d;
+    ber_int_t expires = -1, grace = -1;
+    LDAPPasswordPolicyError error = PP_noError;
+    LDAPControl *said = ldap_control_find(LDAP_CONTROL_PASSWORDPOLICYRESPONSE, answer->controls,
+                                          NULL);
+    if (!said ||
+        ldap_parse_passwordpolicy_control(ld, said, &expires, &grace, &error) != LDAP_SUCCESS) {
+        return NULL;
+    }
+    d->password_ends = expires >= 0 ? ida_now(d->env) + expires * INT64_C(1000) : 0;
+    d->password_grace = (int)grace;
+    for (size_t i = 0; i < sizeof policy_texts / sizeof *policy_texts; i++) {
+        if (policy_texts[i].error == error) {
+            return policy_texts[i].text;
+        }
+    }
+    return NULL;
+}
+
 static directory_class bind_now(ld_call *k, LDAP *ld)
 {
+    /* Not critical: servers without a password policy ignore it. */
+    LDAPControl policy = {.ldctl_oid = (char *)(uintptr_t)LDAP_CONTROL_PASSWORDPOLICYREQUEST},
+                *controls[] = {&policy, NULL};
     const directory *d = k->d;
     ld_answer answer = {0};
     LDAPMessage *message = NULL;
@@ -132,18 +169,19 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
         class = simple ? read_password(k, password, &credential.bv_len) : DIRECTORY_OK;
         if (!class) {
             int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL,
-                                      simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL,
-                                      NULL, &id);
+                                      simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential,
+                                      simple ? controls : NULL, NULL, &id);
             class = code == LDAP_SUCCESS
                         ? bind_answer(k, id, &answer, &message)
                         : ld_fail_code(k, code, LD_BIND, ld_diagnostic(ld, k->pool), "bind");
         }
         secret_unmap(password, BIND_PASSWORD_SIZE);
     }
+    const char *why = class ? NULL : hear_policy(k, ld, &answer);
     if (class || answer.code == LDAP_SUCCESS) {
         return class;
     }
-    return ld_fail_code(k, answer.code, LD_BIND, answer.text,
+    return ld_fail_code(k, answer.code, LD_BIND, why ? why : answer.text,
                         d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
 }
 
