@@ -77,6 +77,13 @@ void config_forget_roles(apr_pool_t *pconf); /* before a configuration is read *
 /* What is wrong with the DSN of a directive; NULL when nothing. */
 const char *config_store_fault(cmd_parms *cmd, const char *value);
 
+/* --- config_check.c: hook check_config. Faults are logged; they end httpd -t and a start, not a
+ * restart. --- */
+int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+/* --- config_files.c: 1 if a file that the configuration names cannot serve, which was logged ---
+ */
+int config_files_check(server_rec *s);
+
 /* --- config_writer.c --- */
 
 typedef struct writer_user {

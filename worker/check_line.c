@@ -30,6 +30,7 @@ static const struct {
     {"keys", NULL},
     {"certificate", NULL},
     {"receiver's certificate", NULL},
+    {"database", NULL},
     {"bind password", NULL},
     {"password policy", NULL},
     {"content synchronisation", NULL},

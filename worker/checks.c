@@ -11,6 +11,7 @@ static const struct {
     {CHECK_MACHINE | CHECK_SERVICE, check_store},
     {CHECK_MACHINE | CHECK_SERVICE, check_keys},
     {CHECK_MACHINE, check_workers},
+    {CHECK_MACHINE, check_database},
     {CHECK_MACHINE, check_mail},
     {CHECK_MACHINE, check_audit_webhook},
     {CHECK_TENANT | CHECK_DIRECTORY | CHECK_SERVICE, check_secrets},

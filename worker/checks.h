@@ -68,6 +68,7 @@ void check_rights(check_look *look);
 void check_store(check_look *look);
 void check_keys(check_look *look);
 void check_workers(check_look *look);
+void check_database(check_look *look); /* check_server.c */
 void check_mail(check_look *look);
 void check_audit_webhook(check_look *look);
 void check_secrets(check_look *look);
