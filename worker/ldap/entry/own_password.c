@@ -60,5 +60,9 @@ void ld_own_password_look(ld_call *k, ld_own_password *out)
         out->ends = d->password_ends;
         out->by = "the server's answer to our bind";
     }
+    if (d->password_grace >= 0) {
+        out->ends = out->ends && out->ends < ida_now(d->env) ? out->ends : ida_now(d->env);
+        out->by = ida_printf(k->pool, "the server takes it %d more times", d->password_grace);
+    }
     *k->e = (directory_error){0};
 }

@@ -114,40 +114,6 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
     return DIRECTORY_OK;
 }
 
-static const struct {
-    LDAPPasswordPolicyError error;
-    const char *text;
-} policy_texts[] = {
-    {PP_passwordExpired,
-     "the password has expired: set a new one and put it into bindPasswordFile"},
-    {PP_accountLocked, "the account is locked: unlock it"},
-    {PP_changeAfterReset,
-     "the password was reset and must be changed by its owner before anything else is allowed"},
-};
-
-/* Keeps what the password policy says of our password. Returns its reason for a refusal, or NULL.
- */
-static const char *hear_policy(ld_call *k, LDAP *ld, const ld_answer *answer)
-{
-    directory *d = k->d;
-    ber_int_t expires = -1, grace = -1;
-    LDAPPasswordPolicyError error = PP_noError;
-    LDAPControl *said = ldap_control_find(LDAP_CONTROL_PASSWORDPOLICYRESPONSE, answer->controls,
-                                          NULL);
-    if (!said ||
-        ldap_parse_passwordpolicy_control(ld, said, &expires, &grace, &error) != LDAP_SUCCESS) {
-        return NULL;
-    }
-    d->password_ends = expires >= 0 ? ida_now(d->env) + expires * INT64_C(1000) : 0;
-    d->password_grace = (int)grace;
-    for (size_t i = 0; i < sizeof policy_texts / sizeof *policy_texts; i++) {
-        if (policy_texts[i].error == error) {
-            return policy_texts[i].text;
-        }
-    }
-    return NULL;
-}
-
 static directory_class bind_now(ld_call *k, LDAP *ld)
 {
     /* Not critical: servers without a password policy ignore it. */
@@ -177,7 +143,7 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
         }
         secret_unmap(password, BIND_PASSWORD_SIZE);
     }
-    const char *why = class ? NULL : hear_policy(k, ld, &answer);
+    const char *why = class ? NULL : ld_policy_heard(k->d, answer.controls);
     if (class || answer.code == LDAP_SUCCESS) {
         return class;
     }

@@ -109,6 +109,9 @@ directory_class ld_protect(ld_call *k, LDAP *ld, const ld_server *server);
 void ld_forget_tls(directory *d);
 /* The file of trusted authorities: caFile, else the system's; NULL: none was found. */
 const char *ld_authorities(const directory *d);
+/* Keeps what the answer to a bind says of our password (worker/ldap/wire/policy.c). Returns its
+ * reason for a refusal; NULL: none. */
+const char *ld_policy_heard(directory *d, LDAPControl **controls);
 const char *ld_server_url(const directory *d);
 void ld_recent_forget(directory *d);
 /* DN key of our account; NULL if the server does not report it (error not set). */
