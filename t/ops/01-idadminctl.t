@@ -466,6 +466,38 @@ sub doctor {
     refused(ctl('doctor', 'nobody'), qr/no tenant nobody/, 'an unknown company');
 }
 
+# When the bind password expires, by the password policy's word and by its attributes.
+sub bind_password {
+    my ($dn, $policy) = map {"cn=old,ou=$_,dc=nordic,dc=example"} qw(services policies);
+    my $slapd = $stack->slapd;
+    $slapd->modify("dn: $policy\nchangetype: add\nobjectClass: person\nobjectClass: pwdPolicy\n"
+        . "cn: old\nsn: old\npwdAttribute: userPassword\npwdMaxAge: 864000\n"
+        . "pwdExpireWarning: 1728000\n\n"
+        . "dn: $dn\nchangetype: add\nobjectClass: person\ncn: old\nsn: old\n\n"
+        . "dn: $dn\nchangetype: modify\nreplace: pwdPolicySubentry\npwdPolicySubentry: $policy\n-\n"
+        . "replace: userPassword\nuserPassword: old-Passw0rd\n");
+    my $set = sub { my ($name, $value) = @_;
+        $slapd->modify("dn: $policy\nchangetype: modify\nreplace: $name\n$name: $value\n") };
+    my $document = $stack->tenant_document;
+    @{ $document->{directories}{onPremises} }{qw(bindDn bindPasswordFile)} =
+        ($dn, secret_file('old.password', "old-Passw0rd\n"));
+    my $line = sub { my ($check) = @_;
+        return (grep { $_->{check} =~ $check } @{ ctl('tenant', 'check', '-', '--json',
+            { stdin => json_text($document) })->{json}{checks} })[0] // {} };
+    my $said = $line->(qr/^bind password/);
+    is($said->{result}, 'warning', 'a bind password that expires within 30 days');
+    like($said->{detail}, qr/^expires in (?:9|10) days, on \S+: changed 0 days ago /, 'when');
+    like($said->{detail}, qr/\(the server's answer to our bind\); set a new one and write it to/,
+        'by the control');
+    $set->(pwdExpireWarning => 1);
+    like($line->(qr/^bind password/)->{detail},
+        qr/^expires in (?:9|10) days, .*\(pwdMaxAge of \Q$policy\E\)/, 'by its age and the policy');
+    $set->(pwdMaxAge => 1);
+    ok(within(sub { ($line->(qr/^connect/)->{detail} // '') =~ /the password has expired: set a/ }),
+        'one that has expired: the reason of the refusal');
+    $slapd->delete_entry($_) for $dn, $policy;
+}
+
 # Secrets that systemd gives to the service alone, as LoadCredential= does: in the directory that
 # the environment names.
 sub credentials {
@@ -498,6 +530,7 @@ on_one_engine {
     help_and_usage();
     document_is_checked();
     doctor();
+    bind_password();
     tenants();
     keys_of_a_tenant();
     tasks();

@@ -27,6 +27,13 @@ void directory_report_warning(report *r, const char *check, const char *detail)
     ida_json_put(line(r, check, 1, detail), "level", "warning");
 }
 
+static const char *expiring(apr_pool_t *pool, int64_t ends, int64_t now, const char *advice)
+{
+    long long days = (ends - now) / DAY_MS;
+    return ida_printf(pool, "expires in %lld day%s, on %.10s: %s", days, days == 1 ? "" : "s",
+                      ida_utc_text(pool, ends), advice);
+}
+
 void directory_report_days(report *r, apr_pool_t *pool, const char *check, int64_t ends,
                            int64_t now, const char *advice)
 {
@@ -34,9 +41,7 @@ void directory_report_days(report *r, apr_pool_t *pool, const char *check, int64
     if (ends <= now) {
         directory_report_line(r, check, 0, ida_printf(pool, "expired on %.10s: %s", at, advice));
     } else if (ends - now < IDA_ENDS_SOON_MS) {
-        directory_report_warning(r, check,
-                                 ida_printf(pool, "expires in %lld days, on %.10s: %s",
-                                            (long long)((ends - now) / DAY_MS), at, advice));
+        directory_report_warning(r, check, expiring(pool, ends, now, advice));
     } else {
         directory_report_line(r, check, 1,
                               ida_printf(pool, "valid for another %lld days, until %.10s",
