@@ -119,12 +119,11 @@ void check_mail(check_look *look)
     const char *fault = mail_settings_fault(look->pool, config);
     if (fault) {
         check_line(look, "smtp_url", "mail", CHECK_FAULT, fault);
-    } else if (mail_is_clear(config)) {
-        check_line(look, "smtp_url", "mail", CHECK_OK, "goes to this machine without TLS");
     } else {
         const tls_target target = {.url = config->smtp_url,
                                    .ca_file = config->smtp_ca_file,
-                                   .ca_name = "smtp_ca_file"};
+                                   .ca_name = "smtp_ca_file",
+                                   .clear = mail_is_clear(config)};
         check_server(look, "smtp_url", "mail", &target);
     }
 }

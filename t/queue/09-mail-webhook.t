@@ -9,6 +9,7 @@ use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Webhook ();
+use Encode qw(encode_utf8);
 use IPC::Open2 ();
 
 my $skip = Idadmin::Test::Smtp->skip_reason;
@@ -73,7 +74,32 @@ subtest 'mail: ways' => sub {
         smtp_from => 'a@b.example'), 'later', qr/cannot be used: .*(?:refused|connect)/i,
         'without a listener');
     is(scalar(my @sent = $clear->mail), 1, 'what was refused was not sent');
+
+    for my $case (['STARTTLS', $signed, {}, qr/^warning: expires in \d+ days?, on /],
+        ['smtps', $direct, {}, qr/^warning: expires in \d+ days?, on /],
+        ['loopback in clear', $clear, {}, qr/^ok: can be connected to, without TLS$/],
+        ['no STARTTLS', $clear, { smtp_ca_file => $ca }, qr/^fault: offers no STARTTLS: use smtps/],
+        ['another authority', $signed, { smtp_ca_file => other_authority() },
+        qr/^fault: unknown issuer: .* is not among smtp_ca_file \S+; put the authority/],
+        ['a file that is none', $direct, { smtp_ca_file => secret_file('none.pem', "none\n") },
+        qr/^fault: smtp_ca_file \S+ is no certificate/]) {
+        my ($name, $server, $changes, $said) = @$case;
+        my %options = $server->options;
+        like(doctor({ (map { (s/^--//r =~ tr/-/_/r => $options{$_}) } keys %options), %$changes })
+            ->{'smtp_url mail'}, $said, "the doctor, $name");
+    }
 };
+
+# What the doctor says of these settings: "SETTING CHECK" => "LEVEL: DETAIL".
+sub doctor {
+    my ($settings) = @_;
+    my $file = secret_file('doctor.conf', encode_utf8(join '', map {"$_ = $settings->{$_}\n"}
+        keys %$settings));
+    my $told = run_command([Idadmin::Test::program('idadminctl'), qw(doctor --json --config), $file,
+        '--store', 'sqlite3:' . tempdir() . '/none.db'], user => Idadmin::Test::runtime_user());
+    return { map { (($_->{of} // '') . " $_->{check}" => "$_->{level}: " . ($_->{detail} // '')) }
+        @{ json_data($told->{out})->{checks} } };
+}
 
 subtest 'mail: answers' => sub {
     my $server = Idadmin::Test::Smtp->new(tls => '');
@@ -154,6 +180,11 @@ subtest 'webhook' => sub {
         qr/certificate.*check caFile beside its url/i, 'TLS of an unknown authority');
     is_end(call_hook($hook->tls_url('/ok?tls'), caFile => $ca), 'done', qr/200/,
         'of one that is named');
+    my $doctor = doctor({ audit_webhook => $hook->tls_url('/ok'),
+        audit_webhook_secret_file => secret_file('hook.doctor', 'whsec_' . 'QUJD' x 8 . "\n"),
+        audit_webhook_ca_file => other_authority() });
+    like($doctor->{"audit_webhook receiver's certificate"},
+        qr/^fault: unknown issuer: .* is not among audit_webhook_ca_file /, 'the doctor says so');
     for my $url ($hook->url('/never'), $hook->tls_url('/never'),
         map { $hook->tls_url('/never') =~ s/127\.0\.0\.1/$_/r } 'localhost', '[::ffff:127.0.0.1]',
         '[::1]', '0.0.0.0', '2130706433', '0x7f.1', '127.1') {

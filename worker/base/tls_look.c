@@ -321,7 +321,9 @@ void tls_look(apr_pool_t *pool, const tls_target *target, tls_seen *seen)
         l.host = host[0] == '[' && len > 2 ? apr_pstrmemdup(pool, host + 1, len - 2)
                                            : apr_pstrdup(pool, host);
         CURL *curl = connected(&l, port ? port : schemes[i].port);
-        if (!seen->fault && !schemes[i].start(l.fd)) {
+        if (target->clear) {
+            seen->reached = !seen->fault;
+        } else if (!seen->fault && !schemes[i].start(l.fd)) {
             seen->fault = schemes[i].refused;
         } else if (!seen->fault) {
             shake_hands(&l);

@@ -12,6 +12,7 @@ typedef struct tls_target {
     const char *ca_file;   /* NULL: the system's authorities */
     const char *ca_name;   /* setting of ca_file: "caFile" */
     const char *proxy_url; /* NULL: none */
+    int clear;             /* 1: no TLS is meant; only whether it can be connected to */
 } tls_target;
 
 typedef struct tls_seen {

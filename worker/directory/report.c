@@ -59,6 +59,8 @@ void directory_report_certificate(report *r, apr_pool_t *pool, const char *check
     } else if (seen.ends) {
         directory_report_days(r, pool, check, seen.ends, now,
                               "the server's certificate has to be renewed before then");
+    } else if (target->clear) {
+        directory_report_line(r, check, 1, "can be connected to, without TLS");
     }
 }
 

@@ -19,7 +19,8 @@ void directory_report_line(report *r, const char *check, int good, const char *d
 /* A line that is no failure, but wants a person's attention: {"ok": true, "level": "warning"}. */
 void directory_report_warning(report *r, const char *check, const char *detail);
 
-/* Looks at the server's certificate: whether and why it is not trusted, and days left. */
+/* Connects to the server and looks at its certificate: whether and why it is not trusted, and days
+ * left. */
 void directory_report_certificate(report *r, apr_pool_t *pool, const char *check,
                                   const tls_target *target, int64_t now);
 /* "valid for another 89 days, until 2027-01-31": a warning when it ends soon, a failure once it
