@@ -30,12 +30,13 @@ static void look_at_database(check_look *look, const char *host, const char *por
 {
     const char *dsn = look->config->store, *mode = db_dsn_option(look->pool, dsn, "sslmode"),
                *ca = db_dsn_option(look->pool, dsn, "sslrootcert");
-    if (*host == '/' || ida_host_loopback(host, strlen(host))) {
-        return;
-    }
-    if (!mode || strcmp(mode, "verify-full") != 0 || !ca) {
+    int verified = mode && strcmp(mode, "verify-full") == 0 && ca,
+        near = *host == '/' || ida_host_loopback(host, strlen(host));
+    if (!verified && !near) {
         check_line(look, host, "database over TLS", CHECK_WARNING,
                    "store does not verify the server: set sslmode=verify-full and sslrootcert");
+    }
+    if (!verified || *host == '/') {
         return;
     }
     const tls_target target = {.url = ida_printf(look->pool, "pgsql://%s:%s", host, port),

@@ -10,7 +10,9 @@ use Idadmin::Test;
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Webhook ();
 use Encode qw(encode_utf8);
+use IO::Socket::SSL ();
 use IPC::Open2 ();
+use POSIX ();
 
 my $skip = Idadmin::Test::Smtp->skip_reason;
 plan(skip_all => $skip) if $skip;
@@ -90,13 +92,46 @@ subtest 'mail: ways' => sub {
     }
 };
 
+# A server that speaks PostgreSQL's first message and TLS, and no more.
+subtest 'a database over TLS' => sub {
+    my $tls = Idadmin::Test::Tls::files();
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16, Proto => 'tcp')
+        or die "no listener: $!\n";
+    my $server = fork // die "fork: $!\n";
+    if (!$server) {
+        local $SIG{PIPE} = 'IGNORE';
+        while (my $client = $listener->accept) {
+            sysread $client, my $request, 8;
+            syswrite $client, 'S';
+            IO::Socket::SSL->start_SSL($client, SSL_server => 1, SSL_cert_file => $tls->{cert},
+                SSL_key_file => $tls->{key});
+            close $client;
+        }
+        POSIX::_exit(0);
+    }
+    my $at = sub { my ($options, $host) = @_;
+        return doctor({ store => 'pgsql:connect_timeout=2 host=' . ($host // '127.0.0.1')
+            . ' port=' . $listener->sockport . " dbname=x $options" }) };
+    my $verified = $at->("sslmode=verify-full sslrootcert=$ca");
+    like($verified->{"127.0.0.1 database's certificate"}, qr/^warning: expires in \d+ days?, on /,
+        'its certificate');
+    like($at->('sslmode=verify-full sslrootcert=' . other_authority())
+        ->{"127.0.0.1 database's certificate"},
+        qr/^fault: unknown issuer: .* is not among sslrootcert /, 'another authority');
+    like($at->('sslmode=require', '192.0.2.1')->{'192.0.2.1 database over TLS'},
+        qr/^warning: store does not verify the server: set sslmode=verify-full/, 'one unverified');
+    kill KILL => $server;
+    waitpid $server, 0;
+};
+
 # What the doctor says of these settings: "SETTING CHECK" => "LEVEL: DETAIL".
 sub doctor {
     my ($settings) = @_;
     my $file = secret_file('doctor.conf', encode_utf8(join '', map {"$_ = $settings->{$_}\n"}
         keys %$settings));
+    my @store = $settings->{store} ? () : ('--store', 'sqlite3:' . tempdir() . '/none.db');
     my $told = run_command([Idadmin::Test::program('idadminctl'), qw(doctor --json --config), $file,
-        '--store', 'sqlite3:' . tempdir() . '/none.db'], user => Idadmin::Test::runtime_user());
+        @store], user => Idadmin::Test::runtime_user());
     return { map { (($_->{of} // '') . " $_->{check}" => "$_->{level}: " . ($_->{detail} // '')) }
         @{ json_data($told->{out})->{checks} } };
 }
