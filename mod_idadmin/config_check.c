@@ -202,15 +202,10 @@ static void note_listeners(look *l, const ap_directive_t *first)
     }
 }
 
-int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+/* How many faults there are, each logged. */
+static int look_at_all(apr_pool_t *ptemp, server_rec *s, int files)
 {
-    (void)pconf, (void)plog;
-    int mode = ap_state_query(AP_SQ_RUN_MODE),
-        first = ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG;
     look l = {.pool = ptemp, .server = s, .listens = apr_array_make(ptemp, 4, sizeof(char *))};
-    if (mode != AP_SQ_RM_NORMAL && mode != AP_SQ_RM_CONFIG_TEST) {
-        return OK;
-    }
     note_listeners(&l, ap_conftree);
     scope main = {.tls = speaks_tls(&l, ap_conftree),
                   .clear_meant = clear_is_meant(&l, ap_conftree, 0, 0)};
@@ -223,8 +218,22 @@ int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_
     if (l.keyed && !l.has_auth) {
         fault(&l, l.keyed, "needs AuthType IdAdmin and Require valid-user in its Location");
     }
-    if (l.used && first && !l.faults) {
+    if (l.used && files && !l.faults) {
         l.faults += config_files_check(s);
     }
-    return l.faults && first ? HTTP_INTERNAL_SERVER_ERROR : OK;
+    return l.faults;
+}
+
+/* Of httpd -t alone: a stop or a restart by httpd -k comes here as well, and must not fail. */
+int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
+{
+    (void)pconf, (void)plog;
+    int test = ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST;
+    return test && look_at_all(ptemp, s, 1) ? HTTP_INTERNAL_SERVER_ERROR : OK;
+}
+
+int config_start(apr_pool_t *ptemp, server_rec *s, int first)
+{
+    int faults = look_at_all(ptemp, s, first);
+    return !first || !faults;
 }

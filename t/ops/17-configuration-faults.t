@@ -127,6 +127,9 @@ my @httpd = (
         qr/IdAdminConsoleLink help "javascript:x": must begin with https:/],
     ['a handler misspelt', { server => location("SetHandler idadmin-rst") },
         qr/IDA0270: \S+ line \d+: SetHandler idadmin-rst: there is no such handler: .*-rest/],
+    ['one inside an IfModule',
+        { server => "<IfModule idadmin_module>\n" . location('SetHandler idadmin-mpc')
+            . '</IfModule>' }, qr/IDA0270: \S+ line \d+: SetHandler idadmin-mpc: there is no such/],
     ['a handler by the module\'s name', { server => location('SetHandler idadmin') },
         qr/IDA0270: \S+ line \d+: SetHandler idadmin: there is no such handler/],
     ['an AuthType misspelt', { server => location("SetHandler idadmin-rest\nAuthType IdAdm") },
