@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/db/sqlite_files.h"
 #include "core/tenant/tenant.h"
 #include "mod_idadmin/writer.h"
 
@@ -49,6 +50,21 @@ static const char *spool_fault(apr_pool_t *pool, server_rec *s)
                                : apr_psprintf(pool, "IdAdminAuditSpool %s: is no directory", path);
 }
 
+/* A look must make nothing: opening a SQLite store makes the logs that are missing of its files. */
+static int can_be_opened(apr_pool_t *pool, server_rec *s)
+{
+    struct stat st;
+    const char *path = store_sqlite_path(config_writer_store(s));
+    for (int i = 0; path && i < DB_FILE_COUNT; i++) {
+        const char *file = sqlite_path(pool, path, (db_file)i);
+        if (stat(apr_pstrcat(pool, file, "-wal", NULL), &st) != 0 ||
+            stat(apr_pstrcat(pool, file, "-shm", NULL), &st) != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static const char *key_fault(apr_pool_t *pool, server_rec *s)
 {
     ida_env env;
@@ -59,8 +75,8 @@ static const char *key_fault(apr_pool_t *pool, server_rec *s)
     if (ida_seal_key_read(c, path, key)) {
         return apr_psprintf(pool, "IdAdminSealKey %s: %s", path, c->message);
     }
-    store *main = store_make(pool, config_writer_store(s), DB_READ);
-    if (!store_setting_get(main, c, IDA_SEAL_KEY_SETTING, &sealed_by) &&
+    store *main = store_make(pool, config_writer_store(s), DB_REQUEST);
+    if (can_be_opened(pool, s) && !store_setting_get(main, c, IDA_SEAL_KEY_SETTING, &sealed_by) &&
         strcmp(ida_seal_key_name(pool, key), sealed_by) != 0) {
         fault = apr_psprintf(pool,
                              "IdAdminSealKey %s: is not the key that the store's tenant documents "
