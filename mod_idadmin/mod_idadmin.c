@@ -6,12 +6,15 @@
 static int prepare(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     (void)plog;
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG ||
-        ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
+    int first = ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG;
+    if (ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
         return OK; /* httpd only checks the configuration */
     }
-    (void)ptemp;
-    return shm_prepare(pconf, s) && writers_start(pconf, s) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    if (!config_start(ptemp, s, first)) {
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    return first || (shm_prepare(pconf, s) && writers_start(pconf, s)) ? OK
+                                                                       : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static int forget_before(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
@@ -50,6 +53,7 @@ static void register_hooks(apr_pool_t *pool)
     authz_register(pool);
     writers_register();
     ap_hook_pre_config(forget_before, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_config(config_check, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(translate, NULL, NULL, APR_HOOK_REALLY_FIRST);

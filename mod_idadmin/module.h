@@ -77,6 +77,16 @@ void config_forget_roles(apr_pool_t *pconf); /* before a configuration is read *
 /* What is wrong with the DSN of a directive; NULL when nothing. */
 const char *config_store_fault(cmd_parms *cmd, const char *value);
 
+/* --- config_check.c: faults of the whole configuration, which are logged --- */
+/* Hook check_config: they end httpd -t. */
+int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
+/* post_config: 0 if they must end the start. Before the server comes up (`first`) files are looked
+ * at as well; a restart goes on whatever there is. */
+int config_start(apr_pool_t *ptemp, server_rec *s, int first);
+/* --- config_files.c: 1 if a file that the configuration names cannot serve, which was logged ---
+ */
+int config_files_check(server_rec *s);
+
 /* --- config_writer.c --- */
 
 typedef struct writer_user {

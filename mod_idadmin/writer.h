@@ -10,6 +10,8 @@
 /* --- writers.c: in the parent --- */
 
 void writers_register(void);
+/* 1 if there is a user and a program to write with; otherwise the reason has been logged. */
+int writers_can_start(server_rec *s, writer_user *user);
 /* post_config: starts a writer and a standby for the new generation; 0 if that failed, which was
  * logged. */
 int writers_start(apr_pool_t *pconf, server_rec *s);

@@ -304,11 +304,9 @@ static void follow_again(void)
     }
 }
 
-int writers_start(apr_pool_t *pconf, server_rec *s)
+int writers_can_start(server_rec *s, writer_user *user)
 {
-    writer_user user;
-    const char *fault = config_writer_user(s, &user);
-    config_pool = pconf;
+    const char *fault = config_writer_user(s, user);
     if (fault) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, s, "IDA0250: %s", fault);
         return 0;
@@ -319,6 +317,16 @@ int writers_start(apr_pool_t *pconf, server_rec *s)
                      "IDA0254: %s, through which everything is written, cannot be started "
                      "(IdAdminWriterProgram)",
                      program);
+        return 0;
+    }
+    return 1;
+}
+
+int writers_start(apr_pool_t *pconf, server_rec *s)
+{
+    writer_user user;
+    config_pool = pconf;
+    if (!writers_can_start(s, &user)) {
         return 0;
     }
     all = ap_retained_data_get(RETAINED_KEY);

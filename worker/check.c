@@ -1,5 +1,5 @@
-/* Owns the report of `idadmin-worker --check` on a tenant: the seal, then the report of each
- * connector's probe. Changes nothing. */
+/* Owns how `idadmin-worker --check` and the console show the table of checks. Must not know how a
+ * check is made (worker/checks.c). */
 #include "worker/check.h"
 
 #include <stdio.h>
@@ -7,144 +7,93 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/base/web_user.h"
 #include "core/store/tenant.h"
-#include "worker/hold/crash.h"
-#include "worker/run/session.h"
-#include "worker/send/webhook.h"
+#include "worker/checks.h"
 
-static void add(json_t *lines, int ok, const char *check, const char *detail)
+static check_look look_of(worker *w, store *main, apr_pool_t *pool, worker_config *now)
 {
-    json_t *line = json_object();
-    ida_json_put(line, "check", check);
-    json_object_set_new(line, "ok", json_boolean(ok));
-    ida_json_put_or_null(line, "detail", detail && *detail ? detail : NULL);
-    json_array_append_new(lines, line);
+    worker_settings(w, pool, now);
+    return (check_look){.c = worker_ctx(w, pool),
+                        .pool = pool,
+                        .config = now,
+                        .main = main,
+                        .w = w,
+                        .lines = ida_json_keep(pool, json_array())};
 }
 
-static void check_directory(session_cache *sessions, store *main, apr_pool_t *pool,
-                            const char *tenant, ida_directory_kind where, json_t *lines)
+/* The company as it is sealed. IDA_OK also for a document that must not be followed, with a line
+ * that says so, and look->tenant NULL. */
+static ida_kind load(check_look *look, const char *id)
 {
-    session *s;
-    directory_error e;
-    if (run_session_get(sessions, main, pool, tenant, where, &s, &e) != DIRECTORY_OK) {
-        add(lines, 0, "settings", e.message);
-        return;
+    ida_tenant *tenant = NULL;
+    ida_kind kind = store_tenant_get(look->main, look->c, id, &tenant, NULL);
+    if (kind && !look->c->reason) {
+        return kind;
     }
-    add(lines, 1, "settings", "sealed by idadminctl");
-    json_t *report = ida_json_keep(pool, json_array());
-    hold_crash_call_begins(sessions->w, tenant, where);
-    directory_class class = s->ops->probe(s->dir, pool, report, &e);
-    hold_crash_call_ends();
-    int failed = 0;
-    size_t i;
-    json_t *row;
-    json_array_foreach (report, i, row) {
-        int ok = json_is_true(json_object_get(row, "ok"));
-        const char *check = ida_json_string(row, "check");
-        failed += !ok;
-        add(lines, ok, check ? check : "check", ida_json_string(row, "detail"));
-    }
-    if (class != DIRECTORY_OK && !failed) {
-        add(lines, 0, directory_class_text(class), e.message);
-    }
-}
-
-/* The files that the document names, judged as apply would judge them now. */
-static void check_files(ida_ctx *c, const ida_tenant *tenant, json_t *lines)
-{
-    ida_kind kind = ida_tenant_files_check(c, tenant);
-    if (!kind) {
-        webhook_secrets_check(c, tenant);
-        kind = ida_faults_raise(c);
-    }
-    add(lines, !kind, "files of secrets", kind ? c->message : NULL);
-}
-
-static void check_machine(worker *w, ida_ctx *c, const ida_tenant *tenant, json_t *lines)
-{
-    worker_config now;
-    worker_settings(w, c->pool, &now);
-    const char *web = ida_web_user_name(); /* if it had more access, this program would not have
-                                              started */
-    add(lines, 1, "users",
-        web ? ida_printf(c->pool,
-                         "httpd's %s can neither read nor replace the seal key and the secrets",
-                         web)
-            : ida_printf(c->pool,
-                         "there is no %s on this machine from whom the secrets had to be kept",
-                         now.web_user));
-    check_files(c, tenant, lines);
+    look->tenant = kind ? NULL : tenant;
+    check_judge(look, NULL, "settings", kind ? look->c->message : NULL, "sealed by idadminctl");
+    return IDA_OK;
 }
 
 json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenant_id,
                      ida_directory_kind where)
 {
-    ida_ctx *c = worker_ctx(w, pool);
-    session_cache sessions = {.w = w};
-    json_t *lines = ida_json_keep(pool, json_array());
-    ida_tenant *tenant;
-    if (store_tenant_get(main, c, tenant_id, &tenant, NULL)) {
-        add(lines, 0, "settings", c->message);
-        return lines;
+    worker_config now;
+    check_look look = look_of(w, main, pool, &now);
+    if (load(&look, tenant_id)) {
+        check_line(&look, NULL, "settings", CHECK_FAULT, look.c->message);
     }
-    check_machine(w, c, tenant, lines);
-    check_directory(&sessions, main, pool, tenant_id, where, lines);
-    run_session_close_all(&sessions);
-    return lines;
+    look.directory = where;
+    if (look.tenant && look.tenant->has_directory[where]) {
+        checks_walk(&look, CHECK_DIRECTORY);
+    } else if (look.tenant) {
+        check_line(&look, NULL, "settings", CHECK_FAULT,
+                   "the tenant document has no such directory any more");
+    }
+    return look.lines;
 }
 
-/* 1 when all is well. */
-static int print(apr_pool_t *pool, const json_t *lines)
+/* A heading before the lines of each directory. */
+static void print(apr_pool_t *pool, const json_t *lines)
 {
-    int good = 1;
+    static const char *const marks[] = {"ok", "warn", "FAIL"};
+    const char *before = NULL;
     size_t i;
     json_t *line;
     json_array_foreach ((json_t *)lines, i, line) {
-        int ok = json_is_true(json_object_get(line, "ok"));
-        const char *detail = ida_json_string(line, "detail");
+        const char *level = ida_json_string(line, "level"), *of = ida_json_string(line, "of"),
+                   *detail = ida_json_string(line, "detail");
         const char *text = detail ? ida_clean(pool, detail, strlen(detail), 0) : "";
-        printf("  %-4s  %s%s%s\n", ok ? "ok" : "FAIL", ida_json_string(line, "check"),
-               text[0] ? ": " : "", text);
-        good &= ok;
+        int number = CHECK_OK, headed = of && ida_directory_parse(of) >= 0;
+        while (strcmp(check_level_word((check_level)number), level) != 0) {
+            number++;
+        }
+        if (headed && (!before || strcmp(before, of) != 0)) {
+            printf("directory %s\n", of);
+        }
+        before = of;
+        printf("  %-4s  %s%s%s%s%s\n", marks[number], of && !headed ? of : "",
+               of && !headed ? " " : "", ida_json_string(line, "check"), text[0] ? ": " : "", text);
     }
-    return good;
 }
 
 int check_tenant(worker *w, const char *id, apr_pool_t *pool)
 {
-    ida_ctx *c = worker_ctx(w, pool);
-    store *main = store_make(pool, w->config.store, DB_REQUEST);
-    session_cache sessions = {.w = w};
-    ida_tenant *tenant;
-    ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL);
-    json_t *lines = ida_json_keep(pool, json_array());
-    if (kind && c->reason) { /* not to be followed */
-        add(lines, 0, "settings", c->message);
-        print(pool, lines);
-        puts("Some checks failed.");
-        return 1;
-    }
-    if (kind) {
+    worker_config now;
+    check_look look = look_of(w, store_make(pool, w->config.store, DB_REQUEST), pool, &now);
+    if (load(&look, id)) {
         fprintf(stderr, "idadmin-worker: %s\n",
-                kind == IDA_NOT_FOUND
+                look.c->kind == IDA_NOT_FOUND
                     ? ida_printf(pool,
                                  "There is no tenant %s; `idadminctl tenant list` names them.", id)
-                    : c->message);
+                    : look.c->message);
         return 1;
     }
-    printf("tenant %s (%s)\n", tenant->id, tenant->name);
-    check_machine(w, c, tenant, lines);
-    int good = print(pool, lines);
-    for (int d = 0; d < IDA_DIR_COUNT; d++) {
-        if (tenant->has_directory[d]) {
-            json_array_clear(lines);
-            printf("directory %s\n", ida_directory_name((ida_directory_kind)d));
-            check_directory(&sessions, main, pool, id, (ida_directory_kind)d, lines);
-            good &= print(pool, lines);
-        }
+    if (look.tenant) {
+        printf("tenant %s (%s)\n", look.tenant->id, look.tenant->name);
+        checks_walk(&look, CHECK_SERVICE);
     }
-    run_session_close_all(&sessions);
-    puts(good ? "All checks passed." : "Some checks failed.");
-    return !good;
+    print(pool, look.lines);
+    puts(look.worst == CHECK_FAULT ? "Some checks failed." : "All checks passed.");
+    return look.worst == CHECK_FAULT;
 }

@@ -10,7 +10,7 @@
 /* Prints the report; 0 if every check passed, otherwise 1. */
 int check_tenant(worker *w, const char *tenant, apr_pool_t *pool);
 
-/* For one directory, on its own connections: an array of {check, ok, detail} in the pool. */
+/* For one directory, on its own connections: an array of check_line in the pool. */
 json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenant,
                      ida_directory_kind where);
 

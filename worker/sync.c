@@ -134,7 +134,13 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 /* For the report of how long the workers can still sign in. */
 static void note_secret(sync_job *job, const session *s, int64_t noted)
 {
-    int64_t ends = s->ops->secret_ends ? s->ops->secret_ends(s->dir, job->pool) : 0;
+    directory_expiry at = {0};
+    if (s->ops->expiry) {
+        s->ops->expiry(s->dir, job->pool, &at);
+    }
+    int64_t ends = !at.password                                     ? at.certificate
+                   : at.certificate && at.certificate < at.password ? at.certificate
+                                                                    : at.password;
     if (ends != noted) {
         store_directory_secret(job->main, worker_ctx(job->w, job->pool), job->e.tenant,
                                job->e.directory, ends);

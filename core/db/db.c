@@ -26,11 +26,20 @@ const char *db_dsn_fault(const char *dsn)
     return driver ? driver->dsn_fault(rest) : "must be sqlite3:PATH or pgsql:<libpq parameters>";
 }
 
-int db_dsn_has_password(const char *dsn)
+const char *db_dsn_option(apr_pool_t *pool, const char *dsn, const char *keyword)
 {
     const char *rest;
     const db_driver *driver = driver_of(dsn, &rest);
-    return driver && driver->dsn_has_password && driver->dsn_has_password(rest);
+    return driver && driver->dsn_option ? driver->dsn_option(pool, rest, keyword) : NULL;
+}
+
+int db_dsn_has_password(const char *dsn)
+{
+    apr_pool_t *pool;
+    apr_pool_create(&pool, NULL);
+    int has = db_dsn_option(pool, dsn, "password") || db_dsn_option(pool, dsn, "sslpassword");
+    apr_pool_destroy(pool);
+    return has;
 }
 
 const ida_migration *db_migrations(const db *d)

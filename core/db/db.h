@@ -73,6 +73,9 @@ const char *db_dsn_fault(const char *dsn);
 /* 1 if it contains a password itself rather than the name of a file with one. */
 int db_dsn_has_password(const char *dsn);
 
+/* The value of a libpq parameter that it gives; NULL: none. */
+const char *db_dsn_option(apr_pool_t *pool, const char *dsn, const char *keyword);
+
 /* Opens a connection. DSN: "sqlite3:PATH" or "pgsql:<libpq parameters>". IDA_SERVICE_UNAVAILABLE
  * when the store is away, its schema is missing, older or newer than this program knows; the
  * message names the command to run. `pool` owns the connection (a cleanup closes it). */

@@ -14,7 +14,8 @@ typedef struct db_driver {
     const ida_migration *migrations;
     const char *roles; /* script of rights; NULL: the engine has no users */
     const char *(*dsn_fault)(const char *rest);
-    int (*dsn_has_password)(const char *rest); /* NULL: it never has */
+    /* Value of a parameter, NULL: not given. NULL: it has no parameters. */
+    const char *(*dsn_option)(apr_pool_t *pool, const char *rest, const char *keyword);
     /* Opens a connection; *out is NULL on failure. The pool closes it. `rest`: the DSN after the
      * prefix. */
     ida_kind (*open)(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,

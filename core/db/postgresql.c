@@ -44,21 +44,18 @@ static const char *dsn_fault(const char *rest)
                      "postgresql:// URI)";
 }
 
-static int dsn_has_password(const char *rest)
+static const char *dsn_option(apr_pool_t *pool, const char *rest, const char *keyword)
 {
-    static const char *const secrets[] = {"password", "sslpassword"};
-    apr_pool_t *pool;
-    int pooler, found = 0;
-    apr_pool_create(&pool, NULL);
+    int pooler;
+    const char *value = NULL;
     PQconninfoOption *options = PQconninfoParse(conninfo_of(pool, rest, &pooler), NULL);
     for (const PQconninfoOption *o = options; o && o->keyword; o++) {
-        for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
-            found |= o->val && *o->val && strcmp(o->keyword, secrets[i]) == 0;
+        if (o->val && *o->val && strcmp(o->keyword, keyword) == 0) {
+            value = apr_pstrdup(pool, o->val);
         }
     }
-    apr_pool_destroy(pool);
     PQconninfoFree(options);
-    return found;
+    return value;
 }
 
 static void on_notice(void *baton, const char *message)
@@ -154,7 +151,7 @@ const db_driver db_postgresql = {
     .migrations = ida_migrations_postgresql,
     .roles = ida_roles_postgresql,
     .dsn_fault = dsn_fault,
-    .dsn_has_password = dsn_has_password,
+    .dsn_option = dsn_option,
     .open = open_postgresql,
     .close = close_now,
     .run = pg_run,

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/base/similar.h"
 #include "core/base/text.h"
 #include "core/tenant/members.h"
 #include "core/tenant/value.h"
@@ -180,6 +181,25 @@ static int is_known(const member *members, const char *name)
     return members->name != NULL;
 }
 
+/* The member that was probably meant, for the message; NULL: none is similar. */
+static const char *similar_to(const member *members, const char *name)
+{
+    while (members->name && !ida_similar(members->name, name)) {
+        members++;
+    }
+    return members->name;
+}
+
+static void fault_unknown(ida_tenant_checking *k, const char *path, const member *members,
+                          const char *name)
+{
+    apr_pool_t *pool = k->c->pool;
+    const char *meant = similar_to(members, name);
+    ida_tenant_fault(k, join(k, path, ida_clean(pool, name, strlen(name), 64)),
+                     meant ? ida_printf(pool, "is not a known member; %s is one", meant)
+                           : "is not a known member");
+}
+
 static void check_object(ida_tenant_checking *k, const char *path, const json_t *object,
                          const member *members)
 {
@@ -187,8 +207,7 @@ static void check_object(ida_tenant_checking *k, const char *path, const json_t 
     json_t *value;
     json_object_foreach ((json_t *)object, name, value) {
         if (!is_known(members, name)) {
-            ida_tenant_fault(k, join(k, path, ida_clean(k->c->pool, name, strlen(name), 64)),
-                             "is not a known member");
+            fault_unknown(k, path, members, name);
         }
     }
     for (const member *m = members; m->name; m++) {

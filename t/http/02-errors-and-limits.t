@@ -325,8 +325,9 @@ subtest 'without a schema' => sub {
 };
 
 subtest 'directives' => sub {
+    # Without a handler of ours no file is looked at.
     my $try = sub { Idadmin::Test::Httpd->new(start => 0, store => 'sqlite3:/tmp/none.db',
-        spool => '/tmp', server => $_[0])->configtest };
+        locations => '', spool => '/tmp', server => $_[0])->configtest };
     for my $case (['IdAdminRateLimit key 0/60s', qr/IdAdminRateLimit key/],
         ['IdAdminRateLimit ip 1/60s', qr/key, company, address, failures or person/],
         ['IdAdminRateTable 5', qr/IdAdminRateTable/],

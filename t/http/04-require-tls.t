@@ -123,6 +123,19 @@ is_refused(from_afar(clear => $tasks), 'after many');
 my $then = () = slurp($httpd->error_log) =~ /:warn\].*IDA0212/g;
 cmp_ok($then, '<=', 30, "lines of warn: $warned before, $then after forty more");
 is($stack->get($tasks)->{status}, 200, 'loopback is another address');
+# A start with a handler misspelt is refused; a restart reports it and goes on, because httpd would
+# end.
+subtest 'a fault that comes with a restart' => sub {
+    $httpd->expect_log(qr/IDA0270/, qr/AH00016: Configuration Failed/);
+    $httpd->reconfigure(server => "<Location /x>\nSetHandler idadmin-rst\n</Location>",
+        locations => "<Location \"/v1/api\">\n$rest</Location>\n")->graceful;
+    ok($httpd->log_gets(qr/IDA0270: \S+ line \d+: SetHandler idadmin-rst/), 'reported');
+    is($stack->get($tasks, with => 'read')->{status}, 200, 'and httpd serves');
+    $httpd->stop;
+    ok(!eval { $httpd->start }, 'no start with it');
+    like($@, qr/IDA0270: \S+ line \d+: SetHandler idadmin-rst/, 'which says why');
+};
+
 $stack->stop;
 
 subtest 'the sample serves it over TLS alone' => sub {

@@ -30,6 +30,45 @@ sub row { my ($stack, $id) = @_;
     return (grep { $_->{companyId} eq $id } @{
     $stack->ctl_ok('status', '--json')->{directories} })[0] }
 
+# The doctor says in words why a certificate is not trusted, by the address of the server.
+my @reasons = (
+    [expired    => qr/^expired on \d{4}-\d\d-\d\d: .*peer expired has to be renewed$/],
+    [early      => qr/^not yet valid: valid from \d{4}-\d\d-\d\d; correct this machine's clock/],
+    [wrongHost  => qr/^wrong name: it is for ldap\.elsewhere\.example, 127\.9\.9\.9, not for /],
+    [unknownCa  => qr/^unknown issuer: .*peer authority \d+ is not among caFile /],
+    [selfSigned => qr/^unknown issuer: it signed itself and is not among caFile /],
+);
+
+sub certificate_line { my ($report) = @_;
+    return (grep { $_->{check} =~ /^certificate ldap/ } @{ $report->{json}{checks} })[0] // {} }
+
+sub reasons {
+    my ($stack, $peer) = @_;
+    for my $case (@reasons) {
+        my ($kind, $told) = @$case;
+        $peer->stop;
+        $peer->script(certificate => $kind)->start;
+        my $report = $stack->ctl('doctor', 'peer', '--json');
+        is($report->{exit}, 2, "doctor, $kind: faults") or diag $report->{err};
+        my $line = certificate_line($report);
+        is($line->{level}, 'fault', "$kind: a fault of the certificate");
+        like($line->{detail}, $told, "$kind: the reason in words");
+    }
+    $peer->stop;
+    $peer->script->start;
+    is(certificate_line($stack->ctl('doctor', 'peer', '--json'))->{level}, 'warning',
+        'one that expires tomorrow: a warning');
+    my $document = $stack->tenant_document(companyId => 'peer', name => 'Peer AB',
+        upnDomain => 'peer.example', emailDomain => 'peer.example',
+        directories => { onPremises => $peer->document });
+    my $none = $document->{directories}{onPremises}{caFile} =
+        Idadmin::Test::spew(Idadmin::Test::tempdir() . '/no-certificate.pem', "none\n");
+    my $report = $stack->ctl('tenant', 'check', '-', '--json',
+        { stdin => Idadmin::Test::json_text($document) });
+    like(certificate_line($report)->{detail}, qr/^caFile \Q$none\E is no certificate: .*PEM form/,
+        'a file of authorities that is none');
+}
+
 on_one_engine {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine);
@@ -87,6 +126,7 @@ on_one_engine {
         is(row($stack, 'peer')->{users}, 30, "$name: everybody is there");
     }
     is(row($stack, 'nordic')->{held}, undef, 'the other directory was never held');
+    reasons($stack, $peer);
     $peer->stop;
     $stack->stop;
 } 'trouble of a directory is met before the store is; t/unit/queue/holds.c and t/unit/cache '

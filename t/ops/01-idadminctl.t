@@ -425,8 +425,8 @@ sub document_is_checked {
     my $before = ctl('tenant', 'show', 'nordic')->{out};
     my $bad = ctl('tenant', 'check', '-', '--json', { stdin => json_text($document) });
     is($bad->{exit}, 1, 'exit status 1 when a check fails') or diag $bad->{err};
-    my %of = map { ($_->{of} => $_) } @{ $bad->{json}{checks} };
-    my %failed = map { ($_->{of} => $_->{detail}) } grep { $_->{result} eq 'FAIL' } values %of;
+    my %failed = map { ($_->{of} => $_->{detail}) } grep { $_->{result} eq 'FAIL' }
+        @{ $bad->{json}{checks} };
     is_deeply([sort keys %failed],
         ['notifications[0]', 'onPremises', 'workflows[0].actions[0].group'],
         'each with its place') or diag explain $bad->{json};
@@ -434,6 +434,68 @@ sub document_is_checked {
     like($failed{'notifications[0]'}, qr/cannot be reached/, 'why the receiver');
     like($failed{'workflows[0].actions[0].group'}, qr/no group No such group/, 'why the group');
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing is stored');
+}
+
+# The doctor of a healthy installation, and of one that was tampered with.
+sub doctor {
+    my $well = ctl('doctor', '--json');
+    is($well->{exit}, 1, 'doctor: nothing but warnings') or diag $well->{out};
+    my @not = grep { $_->{level} ne 'ok' } @{ $well->{json}{checks} };
+    is_deeply([map {"$_->{companyId} $_->{level} " . $_->{check} =~ s/ .*//r} @not],
+        ['nordic warning certificate'], 'the certificate of these tests expires tomorrow')
+        or diag explain \@not;
+    is_deeply([@{ $well->{json} }{qw(status faults warnings)}], ['warnings', 0, 1], 'counted');
+    my $config = spew(tempdir() . '/doctor.conf', "web_user = root\n");
+    my $seal = secret_file('strange.key', '5' x 64 . "\n");
+    chmod 0644, $seal;
+    my $with = sub { my ($file) = @_;
+        return Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'), 'doctor', 'nordic',
+            '--config', $file, '--store', $stack->{store}, '--seal-key', $seal],
+            user => Idadmin::Test::runtime_user()) };
+    my $ill = $with->($config);
+    is($ill->{exit}, 2, 'exit status 2 for faults');
+    like($ill->{out}, qr/^  fault    seal_key rights: \Q$seal\E has mode 0644: chmod 400 /m,
+        'a key that others can read');
+    like($ill->{out}, qr/^  fault    users: .*\n +to do: give httpd and the worker users/m,
+        'each says what to do');
+    like($ill->{out}, qr/^  fault    seal_key keys: .* is open to other users/m, 'and is not used');
+    chmod 0400, $seal;
+    like($with->('/dev/null')->{out},
+        qr/seal_key keys: \Q$seal\E is not the key that the store's tenant documents are sealed/,
+        'the keys are held against the store');
+    refused(ctl('doctor', 'nobody'), qr/no tenant nobody/, 'an unknown company');
+}
+
+# When the bind password expires, by the password policy's word and by its attributes.
+sub bind_password {
+    my ($dn, $policy) = map {"cn=old,ou=$_,dc=nordic,dc=example"} qw(services policies);
+    my $slapd = $stack->slapd;
+    $slapd->modify("dn: $policy\nchangetype: add\nobjectClass: person\nobjectClass: pwdPolicy\n"
+        . "cn: old\nsn: old\npwdAttribute: userPassword\npwdMaxAge: 864000\n"
+        . "pwdExpireWarning: 1728000\n\n"
+        . "dn: $dn\nchangetype: add\nobjectClass: person\ncn: old\nsn: old\n\n"
+        . "dn: $dn\nchangetype: modify\nreplace: pwdPolicySubentry\npwdPolicySubentry: $policy\n-\n"
+        . "replace: userPassword\nuserPassword: old-Passw0rd\n");
+    my $set = sub { my ($name, $value) = @_;
+        $slapd->modify("dn: $policy\nchangetype: modify\nreplace: $name\n$name: $value\n") };
+    my $document = $stack->tenant_document;
+    @{ $document->{directories}{onPremises} }{qw(bindDn bindPasswordFile)} =
+        ($dn, secret_file('old.password', "old-Passw0rd\n"));
+    my $line = sub { my ($check) = @_;
+        return (grep { $_->{check} =~ $check } @{ ctl('tenant', 'check', '-', '--json',
+            { stdin => json_text($document) })->{json}{checks} })[0] // {} };
+    my $said = $line->(qr/^bind password/);
+    is($said->{result}, 'warning', 'a bind password that expires within 30 days');
+    like($said->{detail}, qr/^expires in (?:9|10) days, on \S+: changed 0 days ago /, 'when');
+    like($said->{detail}, qr/\(the server's answer to our bind\); set a new one and write it to/,
+        'by the control');
+    $set->(pwdExpireWarning => 1);
+    like($line->(qr/^bind password/)->{detail},
+        qr/^expires in (?:9|10) days, .*\(pwdMaxAge of \Q$policy\E\)/, 'by its age and the policy');
+    $set->(pwdMaxAge => 1);
+    ok(within(sub { ($line->(qr/^connect/)->{detail} // '') =~ /the password has expired: set a/ }),
+        'one that has expired: the reason of the refusal');
+    $slapd->delete_entry($_) for $dn, $policy;
 }
 
 # Secrets that systemd gives to the service alone, as LoadCredential= does: in the directory that
@@ -467,6 +529,8 @@ on_one_engine {
     $stack = Idadmin::Test::Stack->new(engine => $engine);
     help_and_usage();
     document_is_checked();
+    doctor();
+    bind_password();
     tenants();
     keys_of_a_tenant();
     tasks();

@@ -10,6 +10,7 @@
 
 #include <apr_strings.h>
 
+#include "core/base/similar.h"
 #include "core/base/text.h"
 #include "core/store/store.h"
 #include "core/tenant/value.h"
@@ -290,12 +291,24 @@ int worker_level_parse(const char *text)
     return -1;
 }
 
+static const char *similar_to(const char *name)
+{
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (ida_similar(members[i].name, name)) {
+            return members[i].name;
+        }
+    }
+    return NULL;
+}
+
 static ida_kind set_member(ida_ctx *c, worker_config *config, const char *where, const char *name,
                            const char *value)
 {
     const struct member *member = find_member(name);
     if (!member) {
-        return ida_fail(c, IDA_BAD_REQUEST, "%s: there is no setting named %s", where, name);
+        const char *meant = similar_to(name);
+        return ida_fail(c, IDA_BAD_REQUEST, "%s: there is no setting named %s%s%s", where, name,
+                        meant ? "; do you mean " : "", meant ? meant : "");
     }
     const char *fault = value[0] ? member->set(config, member->offset, value) : "must not be empty";
     if (fault) {

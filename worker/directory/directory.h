@@ -117,6 +117,12 @@ typedef struct directory_sync {
     void *baton;
 } directory_sync;
 
+/* ms UTC; 0: there is none, or it does not expire as far as is known. */
+typedef struct directory_expiry {
+    int64_t certificate; /* with which the worker signs in */
+    int64_t password;    /* with which it binds */
+} directory_expiry;
+
 typedef struct directory_ops {
     const char *name; /* "ldap" */
     /* How long after a write (ms) the directory may still answer as if it had not been made; 0:
@@ -129,9 +135,9 @@ typedef struct directory_ops {
                             ida_directory_kind kind, apr_pool_t *pool, directory_error *e);
     void (*close)(directory *d);
 
-    /* Expiry of the certificate that it signs in with (ms UTC); 0: it has none, or none that can
-     * be read. May be NULL. */
-    int64_t (*secret_ends)(directory *d, apr_pool_t *pool);
+    /* When that expires with which it signs in. Asks the directory, so with a bound of its own.
+     * May be NULL. */
+    void (*expiry)(directory *d, apr_pool_t *pool, directory_expiry *out);
 
     /* The probe's report: appends lines {"check","ok","detail"} to `report` (json array).
      * Returns the first failure's class. */

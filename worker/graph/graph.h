@@ -42,7 +42,7 @@ void graph_library_init(void);
 
 DIRECTORY_FUNCTION(open) graph_open;
 DIRECTORY_FUNCTION(close) graph_close;
-DIRECTORY_FUNCTION(secret_ends) graph_secret_ends;
+DIRECTORY_FUNCTION(expiry) graph_expiry;
 DIRECTORY_FUNCTION(probe) graph_probe;
 DIRECTORY_FUNCTION(find) graph_find;
 DIRECTORY_FUNCTION(create) graph_create;

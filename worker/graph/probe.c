@@ -75,11 +75,14 @@ static const char *read_end(apr_pool_t *pool, const char *file, int64_t *at)
     return fault;
 }
 
-int64_t graph_secret_ends(directory *d, apr_pool_t *pool)
+void graph_expiry(directory *d, apr_pool_t *pool, directory_expiry *out)
 {
     const graph *g = (const graph *)d;
     int64_t at = 0;
-    return g->certificate_file && !read_end(pool, g->certificate_file, &at) ? at : 0;
+    *out = (directory_expiry){0};
+    if (g->certificate_file && !read_end(pool, g->certificate_file, &at)) {
+        out->certificate = at;
+    }
 }
 
 static void check_certificate(probe *p)
@@ -104,6 +107,18 @@ static void check_certificate(probe *p)
     }
     directory_report_judge(&p->report, "certificate", class,
                            ida_printf(k->pool, "holds for another %lld days", (long long)days));
+}
+
+static void check_server(probe *p, const char *url)
+{
+    const graph *g = p->k->g;
+    const tls_target target = {
+        .url = url, .ca_file = g->ca_file, .ca_name = "caFile", .proxy_url = g->proxy_url};
+    if (strncasecmp(url, "https:", 6) == 0) {
+        directory_report_certificate(&p->report, p->k->pool,
+                                     ida_printf(p->k->pool, "certificate %s", url), &target,
+                                     ida_now(g->env));
+    }
 }
 
 static int check_token(probe *p)
@@ -300,6 +315,10 @@ directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, direc
                .report = {.lines = lines, .last = e},
                .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
     check_certificate(&p);
+    check_server(&p, k.g->authority);
+    if (strcmp(k.g->root, k.g->authority) != 0) {
+        check_server(&p, k.g->root);
+    }
     if (check_token(&p)) {
         check_clock(&p);
         check_organization(&p);

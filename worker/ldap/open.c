@@ -12,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/tenant/value.h"
+#include "worker/base/certificate.h"
 #include "worker/base/secret.h"
 #include "worker/ldap/change/change.h"
 #include "worker/ldap/entry/entry.h"
@@ -293,10 +294,26 @@ static void ld_close(directory *d)
     }
 }
 
+static void ld_expiry(directory *d, apr_pool_t *pool, directory_expiry *out)
+{
+    directory_error e;
+    ld_own_password own = {0};
+    *out = (directory_expiry){0};
+    if (d->certificate_file) {
+        certificate_file(pool, d->certificate_file, 0, &out->certificate);
+    }
+    if (d->ld) { /* a session that has just been used: no connection is made for this */
+        ld_call k = ld_call_begin(d, pool, &e);
+        ld_own_password_look(&k, &own);
+        out->password = own.ends;
+    }
+}
+
 const directory_ops ld_directory_ops = {
     .name = "ldap",
     .open = ld_open,
     .close = ld_close,
+    .expiry = ld_expiry,
     .probe = ld_probe,
     .find = ld_find,
     .create = ld_create,

@@ -207,6 +207,11 @@ static int is_loopback(const char *url)
     return near;
 }
 
+int mail_is_clear(const worker_config *config)
+{
+    return is_loopback(config->smtp_url) && !config->smtp_ca_file && !config->smtp_user;
+}
+
 /* The password, in memory of secret_map; NULL with *fault, or without one when none is needed. */
 static char *password_of(apr_pool_t *pool, const worker_config *config, const char **fault)
 {
@@ -259,7 +264,7 @@ static int set_options(CURL *curl, const worker_config *config, const char *from
                        struct curl_slist *to, const char *password, sending *s, char *error)
 {
     int bad = !transfer_guard(curl, config->smtp_url, TRANSFER_MAIL, config->smtp_ca_file, error);
-    int clear = is_loopback(config->smtp_url) && !config->smtp_ca_file && !config->smtp_user;
+    int clear = mail_is_clear(config);
 #define SET(option, value) bad |= curl_easy_setopt(curl, CURLOPT_##option, value) != CURLE_OK
     SET(PROXY, "");
     SET(USE_SSL, clear ? (long)CURLUSESSL_NONE : (long)CURLUSESSL_ALL);

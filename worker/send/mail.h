@@ -32,6 +32,9 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
  * before they do what cannot be undone. */
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
 
+/* 1: it goes without TLS, to this machine. With smtp_url set. */
+int mail_is_clear(const worker_config *config);
+
 /* Why the sign-in that is configured can never work; NULL also when none is configured. */
 const char *mail_credential_fault(apr_pool_t *pool, const worker_config *config);
 

@@ -106,8 +106,8 @@ static const char *stamp_of(const ld_dialect *t, apr_pool_t *pool, const ld_entr
                : NULL;
 }
 
-static int64_t time_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry,
-                       const char *attribute)
+int64_t ld_entry_time(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry,
+                      const char *attribute)
 {
     const char *text = ld_text(pool, entry, attribute);
     return t->filetime ? ld_filetime(text) : ld_time(text);
@@ -118,7 +118,7 @@ static int64_t sign_in_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry 
 {
     int64_t at = 0;
     for (const char *const *name = t->sign_ins; *name && !at; name++) {
-        at = time_of(t, pool, entry, *name);
+        at = ld_entry_time(t, pool, entry, *name);
     }
     return at;
 }
@@ -364,7 +364,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     }
     c->enabled = t->lock_bit ? !(ld_number(pool, entry, t->lock) & t->lock_bit)
                              : !ld_holds(entry, t->lock, t->locked);
-    c->expires_at = time_of(t, pool, entry, t->expires);
+    c->expires_at = ld_entry_time(t, pool, entry, t->expires);
     c->created_at = ld_time(ld_text(pool, entry, t->created));
     c->last_success_at = sign_in_of(t, pool, entry);
     c->last_sign_in_at = c->last_success_at;

@@ -24,6 +24,9 @@ const char *const *ld_group_attributes(directory *d);
  */
 const char *ld_id_text(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry);
 const char *ld_id_filter(const ld_dialect *t, apr_pool_t *pool, const char *uuid);
+/* ms UTC; 0: not shown, or never. */
+int64_t ld_entry_time(const ld_dialect *t, apr_pool_t *pool, const ld_entry *entry,
+                      const char *attribute);
 /* 0 when the entry has no usable ID. */
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user);
 int ld_group_read(directory *d, apr_pool_t *pool, const ld_entry *entry, cache_group *group);

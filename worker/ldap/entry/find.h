@@ -20,6 +20,14 @@ directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user
  * recorded, not shown, or we do not bind by a DN. */
 int64_t ld_own_sign_in(ld_call *k);
 
+/* How old our bind password is: when it was changed and when it expires (ms UTC; 0: not shown, or
+ * never), and by what that is known, for people. Of a bind by DN and password alone. */
+typedef struct ld_own_password {
+    int64_t changed, ends;
+    const char *by;
+} ld_own_password;
+void ld_own_password_look(ld_call *k, ld_own_password *out);
+
 /* OK unless the entry is our own account or one of protectedAccounts. */
 directory_class ld_guard(ld_call *k, const directory_user *user);
 

@@ -193,6 +193,7 @@ static void check_servers(probe *p)
             apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
         ld_drop(&one);
         ld_forget_tls(&one);
+        ld_probe_server_certificate(p->k, &p->report, one.servers);
         apr_pool_destroy(pool);
     }
 }
@@ -408,6 +409,7 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
     k.deadline = ida_monotonic(d->env) + CHECK_MS;
     probe p = {.k = &k, .report = {.lines = lines, .last = e}};
     check_servers(&p);
+    ld_probe_own_certificate(&k, &p.report);
     int64_t bound_at = ida_now(d->env);
     ld_drop(d);
     directory_class class = ld_ready(&k);
@@ -415,6 +417,7 @@ directory_class ld_probe(directory *d, apr_pool_t *pool, json_t *lines, director
         *e = p.report.first ? p.report.error : *e;
         return p.report.first ? p.report.first : class;
     }
+    ld_probe_own_password(&k, &p.report);
     directory_report_judge(&p.report, "userBase", read_base(&k, d->user_base, "userBase"),
                            d->user_base);
     directory_report_judge(&p.report, "groupBase", read_base(&k, d->group_base, "groupBase"),

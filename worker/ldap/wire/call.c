@@ -79,6 +79,8 @@ void ld_drop(directory *d)
     d->schema = NULL;
     d->subschema = d->vendor = d->own_key = d->root = d->service = NULL;
     d->own_sid = (struct berval){0};
+    d->password_ends = 0;
+    d->password_grace = -1;
     d->offers_sync = -1;
     d->offers_password = d->offers_post_read = 0;
     ld_recent_forget(d);

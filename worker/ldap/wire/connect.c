@@ -116,6 +116,9 @@ static directory_class bind_gssapi(ld_call *k, LDAP *ld, ld_answer *answer)
 
 static directory_class bind_now(ld_call *k, LDAP *ld)
 {
+    /* Not critical: servers without a password policy ignore it. */
+    LDAPControl policy = {.ldctl_oid = (char *)(uintptr_t)LDAP_CONTROL_PASSWORDPOLICYREQUEST},
+                *controls[] = {&policy, NULL};
     const directory *d = k->d;
     ld_answer answer = {0};
     LDAPMessage *message = NULL;
@@ -132,18 +135,19 @@ static directory_class bind_now(ld_call *k, LDAP *ld)
         class = simple ? read_password(k, password, &credential.bv_len) : DIRECTORY_OK;
         if (!class) {
             int code = ldap_sasl_bind(ld, simple ? d->bind_dn : NULL,
-                                      simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential, NULL,
-                                      NULL, &id);
+                                      simple ? LDAP_SASL_SIMPLE : "EXTERNAL", &credential,
+                                      simple ? controls : NULL, NULL, &id);
             class = code == LDAP_SUCCESS
                         ? bind_answer(k, id, &answer, &message)
                         : ld_fail_code(k, code, LD_BIND, ld_diagnostic(ld, k->pool), "bind");
         }
         secret_unmap(password, BIND_PASSWORD_SIZE);
     }
+    const char *why = class ? NULL : ld_policy_heard(k->d, answer.controls);
     if (class || answer.code == LDAP_SUCCESS) {
         return class;
     }
-    return ld_fail_code(k, answer.code, LD_BIND, answer.text,
+    return ld_fail_code(k, answer.code, LD_BIND, why ? why : answer.text,
                         d->bind_dn ? ida_printf(k->pool, "bind as %s", d->bind_dn) : "bind");
 }
 

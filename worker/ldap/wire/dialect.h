@@ -72,6 +72,9 @@ typedef struct ld_dialect {
     int password_unlocks; /* a new password lifts the lock of a disabled account */
     const char *password_age; /* set to "0" together with a new password: the user must change
                                  it; NULL: see worker/ldap/change/update.c */
+    /* When an account's password was changed and when it expires; a time as in `sign_ins`.
+     * password_ends NULL: only the policy's maximum age says so. */
+    const char *password_changed, *password_ends;
     const char
         *primary_group; /* RID of the group that no `member` attribute lists; NULL: there is none */
     const char *sid;    /* what that number belongs to; NULL as well */

@@ -58,7 +58,12 @@ struct directory {
     int offers_post_read;   /* the entry as a write left it, in the write's answer (RFC 4527) */
     const char *subschema, *vendor, *root,
         *service; /* root: the naming context; service: in Active Directory, this server's entry */
-    struct berval own_sid;   /* of our account; bv_val NULL: not reported */
+    struct berval own_sid; /* of our account; bv_val NULL: not reported */
+    /* What the password policy said of our bind password at the bind: when it expires (ms UTC, 0:
+     * not said, which servers do only near the end), sign-ins that are left to one that has (-1:
+     * not said). */
+    int64_t password_ends;
+    int password_grace;
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, after the first query */
     ld_recent made;
@@ -102,6 +107,11 @@ const char *ld_diagnostic(LDAP *ld, apr_pool_t *pool);
  * function frees the session's TLS context. */
 directory_class ld_protect(ld_call *k, LDAP *ld, const ld_server *server);
 void ld_forget_tls(directory *d);
+/* The file of trusted authorities: caFile, else the system's; NULL: none was found. */
+const char *ld_authorities(const directory *d);
+/* Keeps what the answer to a bind says of our password (worker/ldap/wire/policy.c). Returns its
+ * reason for a refusal; NULL: none. */
+const char *ld_policy_heard(directory *d, LDAPControl **controls);
 const char *ld_server_url(const directory *d);
 void ld_recent_forget(directory *d);
 /* DN key of our account; NULL if the server does not report it (error not set). */

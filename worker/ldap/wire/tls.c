@@ -19,7 +19,7 @@ static const char *const system_authorities[] = {"/etc/ssl/certs/ca-certificates
 void ldap_pvt_tls_ctx_free(
     void *context); /* libldap exports it, but no installed header names it */
 
-static const char *authorities(const directory *d)
+const char *ld_authorities(const directory *d)
 {
     for (size_t i = 0; !d->ca_file && i < sizeof system_authorities / sizeof *system_authorities;
          i++) {
@@ -74,7 +74,7 @@ static int set_context(directory *d, LDAP *ld, const char *files)
 static directory_class set_tls(ld_call *k, LDAP *ld)
 {
     directory *d = k->d;
-    const char *ca = authorities(d);
+    const char *ca = ld_authorities(d);
     int demand = LDAP_OPT_X_TLS_DEMAND, oldest = LDAP_OPT_X_TLS_PROTOCOL_TLS1_2;
     if (!ca) {
         return ld_fail(k, DIRECTORY_CONFIG, NULL,
