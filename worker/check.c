@@ -81,7 +81,7 @@ json_t *check_report(worker *w, store *main, apr_pool_t *pool, const char *tenan
                      ida_directory_kind where)
 {
     ida_ctx *c = worker_ctx(w, pool);
-    session_cache sessions = {.w = w};
+    session_cache sessions = {.w = w, .env = &w->env};
     json_t *lines = ida_json_keep(pool, json_array());
     ida_tenant *tenant;
     if (store_tenant_get(main, c, tenant_id, &tenant, NULL)) {
@@ -115,7 +115,7 @@ int check_tenant(worker *w, const char *id, apr_pool_t *pool)
 {
     ida_ctx *c = worker_ctx(w, pool);
     store *main = store_make(pool, w->config.store, DB_REQUEST);
-    session_cache sessions = {.w = w};
+    session_cache sessions = {.w = w, .env = &w->env};
     ida_tenant *tenant;
     ida_kind kind = store_tenant_get(main, c, id, &tenant, NULL);
     json_t *lines = ida_json_keep(pool, json_array());

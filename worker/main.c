@@ -313,7 +313,7 @@ static int once(worker *w, apr_pool_t *pool)
           *cache = store_make(pool, w->config.store, DB_SYNC),
           *audit = store_make(pool, w->config.store, DB_INGEST);
     audit->audit_key = w->config.audit_key;
-    session_cache sessions = {.w = w};
+    session_cache sessions = {.w = w, .env = &w->env};
     housekeeping *keeping = housekeep_start(w, watch, plan, pool,
                                             1); /* leases must be renewed here as well */
     if (!keeping || pthread_create(&signals, NULL, once_signals, w) != 0) {

@@ -54,10 +54,18 @@ static const char *decimal(apr_pool_t *pool, int64_t number)
 
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record)
 {
-    const char *parts[] = {salt,           record->actor,    record->label,      record->action,
-                           record->target, record->endpoint, record->parameters, record->detail,
-                           record->address};
-    return hash_of(pool, parts, sizeof parts / sizeof *parts - !record->address);
+    const char *parts[] = {salt,
+                           record->actor,
+                           record->label,
+                           record->action,
+                           record->target,
+                           record->endpoint,
+                           record->parameters,
+                           record->detail,
+                           record->address,
+                           record->correlation};
+    size_t absent = record->correlation ? 0 : record->address ? 1 : 2;
+    return hash_of(pool, parts, sizeof parts / sizeof *parts - absent);
 }
 
 char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_link *link)

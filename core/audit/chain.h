@@ -30,8 +30,8 @@ typedef struct audit_head {
 } audit_head;
 
 /* Hex SHA-256 of the personal part: actor, label, action, target, endpoint, parameters, detail, and
- * the address where there is one (records from before addresses were kept have none). salt is hex.
- */
+ * then address and correlation, of which those at the end that are absent are left out (older
+ * records have none). salt is hex. */
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record);
 /* Hex HMAC-SHA-256 under the key; `key` NULL: the SHA-256 of records from before there were keys.
  */
