@@ -51,7 +51,7 @@ int export_stream(request_rec *r, ida_call *call, const ida_rest_answer *answer)
             return OK;
         }
         apr_pool_clear(pool);
-        ida_ctx *c = ida_ctx_make(&child->env, pool);
+        ida_ctx *c = ida_ctx_make(call->c->env, pool);
         if (next_page(call, c, x)) {
             return break_off(r, c);
         }

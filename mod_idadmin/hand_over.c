@@ -148,6 +148,8 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
     texts[ASKED_IDEMPOTENCY_KEY] = request->idempotency_key;
     texts[ASKED_ADDRESS] = call->asked->address;
     texts[ASKED_HAS_BODY] = request->has_body ? "1" : NULL;
+    texts[ASKED_REQUEST_ID] = ida_correlation_id(c->env);
+    texts[ASKED_TRACE] = ida_correlation_trace(c->env);
     const char *told[TOLD_COUNT];
     char *text = NULL;
     size_t text_len = 0;

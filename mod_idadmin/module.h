@@ -15,6 +15,7 @@
 #include <http_request.h>
 
 #include "core/audit/spool.h"
+#include "core/base/correlation.h"
 #include "core/base/metrics.h"
 #include "core/face/console.h"
 #include "core/face/credential_memory.h"
@@ -127,7 +128,9 @@ typedef struct quota { /* one policy of the RateLimit headers */
 } quota;
 
 typedef struct request_state {
-    ida_ctx *c; /* kind and message of a refusal before the handler */
+    ida_correlation correlation;
+    ida_env env; /* the child's, with that */
+    ida_ctx *c;  /* kind and message of a refusal before the handler */
     face face;
     int routed;
     ida_route route;

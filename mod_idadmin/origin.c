@@ -32,7 +32,7 @@ static void tell_browser(request_rec *r, const char *origin)
 {
     apr_table_setn(r->err_headers_out, "Access-Control-Allow-Origin", origin);
     apr_table_setn(r->err_headers_out, "Access-Control-Expose-Headers",
-                   "Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate");
+                   "Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, " IDA_REQUEST_ID);
 }
 
 int origin_check(request_rec *r)
@@ -69,7 +69,7 @@ int origin_answer_preflight(request_rec *r)
     apr_table_setn(r->headers_out, "Access-Control-Allow-Methods", "POST");
     apr_table_setn(r->headers_out, "Access-Control-Allow-Headers",
                    "authorization, content-type, accept, mcp-protocol-version, mcp-method, "
-                   "mcp-name, x-company-id, x-api-user, x-api-key");
+                   "mcp-name, x-company-id, x-api-user, x-api-key, x-request-id, traceparent");
     apr_table_setn(r->headers_out, "Access-Control-Max-Age", "600");
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     r->status = HTTP_NO_CONTENT;

@@ -137,13 +137,26 @@ static char *take_secret(request_rec *r, const char *header, const char *scheme)
     return secret;
 }
 
+/* Takes or makes the request's identity. In the headers of the request the access log finds it, and
+ * so does an internal redirect, which is the same request. */
+static void identify(request_rec *r, request_state *state)
+{
+    ida_correlation_take(&child->env, request_single_header(r, IDA_REQUEST_ID),
+                         request_single_header(r, "traceparent"), &state->correlation);
+    state->env = ida_env_correlated(&child->env, &state->correlation);
+    apr_table_setn(r->headers_in, IDA_REQUEST_ID, state->correlation.id);
+    apr_table_setn(r->err_headers_out, IDA_REQUEST_ID, state->correlation.id);
+    r->log_id = state->correlation.id;
+}
+
 request_state *request_state_of(request_rec *r)
 {
     request_state *state = ap_get_module_config(r->request_config, &idadmin_module);
     if (!state) {
         face f = request_face(r);
         state = apr_pcalloc(r->pool, sizeof *state);
-        state->c = ida_ctx_make(&child->env, r->pool);
+        identify(r, state);
+        state->c = ida_ctx_make(&state->env, r->pool);
         state->face = f;
         state->keepalive = r->connection->keepalive;
         if (request_has_body(r)) {

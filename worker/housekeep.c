@@ -17,6 +17,7 @@
 #include "worker/ingest.h"
 #include "worker/metrics.h"
 #include "worker/retention.h"
+#include "worker/siem.h"
 
 #define SOON_MS 200
 #define OUTBOX_BATCHES 8 /* of one pass: then the spool has its turn */
@@ -293,9 +294,9 @@ housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr
 {
     /* Three threads that probe directories: one company's directories are probed by one at a
      * time. */
-    static const hold_work works[] = {heart_thread,  ingest_thread,         keeper_thread,
-                                      doctor_thread, doctor_thread,         doctor_thread,
-                                      verify_thread, checkpoint_hook_thread};
+    static const hold_work works[] = {heart_thread,  ingest_thread,          keeper_thread,
+                                      doctor_thread, doctor_thread,          doctor_thread,
+                                      verify_thread, checkpoint_hook_thread, siem_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);

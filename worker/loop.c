@@ -147,8 +147,8 @@ static void work(loop *l, runner *rn, apr_pool_t *pool)
 static void run_thread(hold_thread *t)
 {
     loop *l = t->baton;
-    runner rn = {
-        .w = t->w, .slot = t->index, .main = t->main, .cache = t->cache, .sessions = {.w = t->w}};
+    runner rn = {.w = t->w, .env = t->w->env, .slot = t->index, .main = t->main, .cache = t->cache};
+    rn.sessions = (session_cache){.w = t->w, .env = &rn.env};
     store_connect(rn.main, worker_ctx(t->w, t->pool)); /* waiting for work listens there */
     /* Before the first step needs it; that step reports a failure. */
     store_connect(rn.cache, worker_ctx(t->w, t->pool));

@@ -29,6 +29,7 @@
 #include "worker/options.h"
 #include "worker/send/mail.h"
 #include "worker/service.h"
+#include "worker/siem.h"
 #include "worker/supervise.h"
 
 #define EXIT_USAGE 2
@@ -117,6 +118,7 @@ static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_l
     ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
     const char *fault = kind ? NULL : mail_credential_fault(pool, config);
     fault = kind || fault ? fault : checkpoint_hook_fault(pool, config);
+    fault = kind || fault ? fault : siem_fault(pool, config);
     return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s", fault) : kind;
 }
 
@@ -313,7 +315,7 @@ static int once(worker *w, apr_pool_t *pool)
           *cache = store_make(pool, w->config.store, DB_SYNC),
           *audit = store_make(pool, w->config.store, DB_INGEST);
     audit->audit_key = w->config.audit_key;
-    session_cache sessions = {.w = w};
+    session_cache sessions = {.w = w, .env = &w->env};
     housekeeping *keeping = housekeep_start(w, watch, plan, pool,
                                             1); /* leases must be renewed here as well */
     if (!keeping || pthread_create(&signals, NULL, once_signals, w) != 0) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "core/queue/delivery.h"
 #include "core/queue/event.h"
@@ -187,7 +188,13 @@ static webhook_outcome call(turn *t, const queue_event *event, int *retry_after,
                                .body = event->body,
                                .allow_private = json_is_true(
                                    json_object_get(t->settings, "allowPrivate"))};
-    return webhook_send(&t->w->env, t->pool, &made, retry_after, detail);
+    ida_correlation correlation;
+    ida_env env = t->w->env;
+    if (event->correlation) {
+        ida_correlation_take(&env, event->correlation, event->trace, &correlation);
+        env = ida_env_correlated(&t->w->env, &correlation);
+    }
+    return webhook_send(&env, t->pool, &made, retry_after, detail);
 }
 
 static int64_t longer(int64_t a, int64_t b)

@@ -374,7 +374,7 @@ static void sync_thread(hold_thread *t)
 {
     sync_plan *plan = t->baton;
     worker *w = t->w;
-    session_cache sessions = {.w = w};
+    session_cache sessions = {.w = w, .env = &w->env};
     while (!worker_stopping(w)) {
         sync_job job = {.plan = plan,
                         .w = w,

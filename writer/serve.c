@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/face/console.h"
 #include "core/face/rest.h"
 #include "core/store/audit.h"
@@ -16,6 +17,8 @@
 /* What a write consists of besides the call. */
 typedef struct writing {
     served *s;
+    ida_correlation correlation;
+    ida_env env; /* the writer's, with that */
     ida_question asked;
     ida_call call;
     ida_route route;
@@ -179,7 +182,7 @@ void serve(served *s)
     writing g = {
         .s = s,
         .asked = {.address = s->text[ASKED_ADDRESS], .gone = is_left, .gone_baton = s},
-        .call = {.c = ida_ctx_make(&s->w->env, s->pool), .source = s->w->source},
+        .call = {.source = s->w->source},
         .request = {.method = method,
                     .query = s->text[ASKED_QUERY],
                     .content_type = s->text[ASKED_CONTENT_TYPE],
@@ -188,6 +191,10 @@ void serve(served *s)
                     .body = s->body,
                     .body_len = s->body_len},
     };
+    ida_correlation_take(&s->w->env, s->text[ASKED_REQUEST_ID], s->text[ASKED_TRACE],
+                         &g.correlation);
+    g.env = ida_env_correlated(&s->w->env, &g.correlation);
+    g.call.c = ida_ctx_make(&g.env, s->pool);
     g.call.asked = g.request.asked = &g.asked;
     g.request.route = &g.route;
     ida_route_find(s->pool, console ? &ida_console_face : &ida_rest_face, method, uri, &g.route);

@@ -221,7 +221,8 @@ export async function page({ company, params: { id }, signal }) {
         title: t('task.records'),
         beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),
       }, records.view()),
-      card({ title: t('error.detail') }, facts([['ID', copyable(id)]]),
+      card({ title: t('error.detail') }, facts([['ID', copyable(id)], task.correlationId && ['X-Request-Id', copyable(task.correlationId)]]
+        .filter(Boolean)),
         fold(t('task.steps'), el('ul', null, task.steps.map((one) => el('li', null, el('code', null, one.name))))),
         fold(t('task.same'), copyable(line, { what: 'curl', block: true })))),
     poll: [{

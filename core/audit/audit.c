@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "core/base/key.h"
 #include "core/base/text.h"
@@ -34,6 +35,7 @@ static const struct {
     {"outcome", offsetof(audit_record, outcome), 1, 8, 0},
     {"detail", offsetof(audit_record, detail), 0, 1, 0},
     {"address", offsetof(audit_record, address), 0, 0, 64},
+    {"correlation", offsetof(audit_record, correlation), 0, 0, IDA_CORRELATION_MAX},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 #define CUT_RANKS 8
@@ -55,6 +57,7 @@ audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category)
     record->tenant = tenant;
     record->category = category;
     record->at = ida_now(c->env);
+    record->correlation = ida_correlation_id(c->env);
     return record;
 }
 

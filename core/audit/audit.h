@@ -15,17 +15,18 @@
 typedef struct audit_record {
     const char *rid; /* identity, sortable; made by audit_make */
     const char *tenant;
-    int64_t at;             /* ms */
-    const char *category;   /* "api", "workflow", "portal", "command"; AUDIT_ALARM */
-    const char *actor;      /* username; "worker"; person */
-    const char *label;      /* "" when none */
-    const char *action;     /* operation name ("user.create"), "task.done", "tenant.apply" */
-    const char *target;     /* UPN, task, key: what it was done to; NULL when none */
-    const char *endpoint;   /* "POST /v1/api/user", "mcp tools/call get_user"; NULL when none */
-    const char *parameters; /* sanitised JSON text; NULL when none */
-    const char *outcome;    /* "ok", REST error code, "toolError" */
-    const char *detail;     /* NULL when none */
-    const char *address;    /* of the client, IPv4 or IPv6; NULL when none, or of several */
+    int64_t at;              /* ms */
+    const char *category;    /* "api", "workflow", "portal", "command"; AUDIT_ALARM */
+    const char *actor;       /* username; "worker"; person */
+    const char *label;       /* "" when none */
+    const char *action;      /* operation name ("user.create"), "task.done", "tenant.apply" */
+    const char *target;      /* UPN, task, key: what it was done to; NULL when none */
+    const char *endpoint;    /* "POST /v1/api/user", "mcp tools/call get_user"; NULL when none */
+    const char *parameters;  /* sanitised JSON text; NULL when none */
+    const char *outcome;     /* "ok", REST error code, "toolError" */
+    const char *detail;      /* NULL when none */
+    const char *address;     /* of the client, IPv4 or IPv6; NULL when none, or of several */
+    const char *correlation; /* the request's identity; NULL when none */
 } audit_record;
 
 typedef struct audit_row {
@@ -35,7 +36,7 @@ typedef struct audit_row {
     const char *hash; /* of the chain, over this record and all earlier ones */
 } audit_row;
 
-/* A record with rid and at set; the rest zero. */
+/* A record with rid, at and the identity of the request in hand set; the rest zero. */
 audit_record *audit_make(ida_ctx *c, const char *tenant, const char *category);
 
 /* A replacement for `text` that ingestion received and does not trust, under its identity, so

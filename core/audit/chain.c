@@ -7,6 +7,7 @@
 
 /* additional parts of a record under a key, at the end */
 #define KEYED_PARTS 3
+#define PSEUDONYM_DIGITS 32
 
 const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -54,10 +55,18 @@ static const char *decimal(apr_pool_t *pool, int64_t number)
 
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record)
 {
-    const char *parts[] = {salt,           record->actor,    record->label,      record->action,
-                           record->target, record->endpoint, record->parameters, record->detail,
-                           record->address};
-    return hash_of(pool, parts, sizeof parts / sizeof *parts - !record->address);
+    const char *parts[] = {salt,
+                           record->actor,
+                           record->label,
+                           record->action,
+                           record->target,
+                           record->endpoint,
+                           record->parameters,
+                           record->detail,
+                           record->address,
+                           record->correlation};
+    size_t absent = record->correlation ? 0 : record->address ? 1 : 2;
+    return hash_of(pool, parts, sizeof parts / sizeof *parts - absent);
 }
 
 char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_link *link)
@@ -97,4 +106,12 @@ char *audit_erased_mac(apr_pool_t *pool, const audit_secret *key, const char *te
 {
     const char *parts[] = {"erased", tenant, decimal(pool, seq)};
     return mac_of(pool, key, parts, sizeof parts / sizeof *parts);
+}
+
+char *audit_pseudonym(apr_pool_t *pool, const audit_secret *key, const char *tenant,
+                      const char *name)
+{
+    const char *parts[] = {"pseudonym", tenant, audit_key(pool, name)};
+    return ida_printf(pool, "~%.*s", PSEUDONYM_DIGITS,
+                      mac_of(pool, key, parts, sizeof parts / sizeof *parts));
 }

@@ -30,8 +30,8 @@ typedef struct audit_head {
 } audit_head;
 
 /* Hex SHA-256 of the personal part: actor, label, action, target, endpoint, parameters, detail, and
- * the address where there is one (records from before addresses were kept have none). salt is hex.
- */
+ * then address and correlation, of which those at the end that are absent are left out (older
+ * records have none). salt is hex. */
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record);
 /* Hex HMAC-SHA-256 under the key; `key` NULL: the SHA-256 of records from before there were keys.
  */
@@ -39,6 +39,10 @@ char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_li
 
 char *audit_head_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head);
 char *audit_foot_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head);
+/* A name in place of a person's, the same for the same person of a company in any case: "~" and
+ * hex. Only who has the key can tell which person it is, by trying. */
+char *audit_pseudonym(apr_pool_t *pool, const audit_secret *key, const char *tenant,
+                      const char *name);
 char *audit_erased_mac(apr_pool_t *pool, const audit_secret *key, const char *tenant, int64_t seq);
 
 #endif

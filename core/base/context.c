@@ -7,10 +7,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/base/key.h"
 
 #define LINE_MAX_BYTES 2048
+#define ABOUT_MAX (IDA_CORRELATION_MAX + sizeof " [request ]")
 #define FAULTS_SHOWN 100 /* in one message; the rest is counted */
 
 ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool)
@@ -19,6 +22,11 @@ ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool)
     c->env = env;
     c->pool = pool;
     return c;
+}
+
+const ida_env *ida_env_lasting(const ida_env *env)
+{
+    return env->lasting ? env->lasting : env;
 }
 
 __attribute__((format(printf, 2, 0))) static char *format_in(apr_pool_t *pool, const char *format,
@@ -130,6 +138,11 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
     va_end(args);
     ida_key_mask(line);
     line[LINE_MAX_BYTES - 1] = '\0';
+    if (env->correlation) {
+        size_t len = strlen(line), most = LINE_MAX_BYTES - 1 - ABOUT_MAX;
+        snprintf(line + (len < most ? len : most), ABOUT_MAX, " [request %s]",
+                 env->correlation->id);
+    }
     env->log(env->baton, level, id, line);
 }
 

@@ -13,7 +13,8 @@
 
 typedef enum ida_level { IDA_LOG_ERROR, IDA_LOG_WARN, IDA_LOG_INFO, IDA_LOG_DEBUG } ida_level;
 
-/* One per process, filled before threads start and constant from then on. */
+/* One per process, filled before threads start and constant from then on; and copies of it for one
+ * activity each (ida_env_correlated), which last no longer than that. */
 typedef struct ida_env {
     int64_t (*now)(void *baton); /* milliseconds since 1970-01-01 UTC */
     void (*random)(void *baton, void *bytes,
@@ -24,6 +25,9 @@ typedef struct ida_env {
     void *baton;
     const char *seal_key; /* file: only sealed tenant documents are followed. NULL: this process
                              only reads, or judges by itself */
+    const struct ida_correlation *correlation; /* of the request that this activity is about; NULL:
+                                                  of none. core/base/correlation.h */
+    const struct ida_env *lasting;             /* of a copy: the process's own; NULL: this is it */
 } ida_env;
 
 typedef struct ida_fault {
@@ -57,6 +61,9 @@ void ida_env_default(ida_env *env);
 
 ida_ctx *ida_ctx_make(const ida_env *env, apr_pool_t *pool);
 
+/* The one to keep beyond the activity. */
+const ida_env *ida_env_lasting(const ida_env *env);
+
 /* Records the failure and returns `kind`. `format` is for vsnprintf's C11 conversions (%lld
  * allowed), unlike APR's. */
 ida_kind ida_fail(ida_ctx *c, ida_kind kind, const char *format, ...)
@@ -86,8 +93,8 @@ ida_kind ida_faults_raise(ida_ctx *c);
 /* Formats into the pool with C11 conversions. */
 char *ida_printf(apr_pool_t *pool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Logs a formatted line. `id` is "IDA0001"... for warn and above, unique per call site; NULL below.
- */
+/* Logs a formatted line, with the request's identity at its end. `id` is "IDA0001"... for warn and
+ * above, unique per call site; NULL below. */
 void ida_log(const ida_env *env, ida_level level, const char *id, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -84,7 +84,11 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     static const char *const names[DB_ROLE_COUNT] = {"idadmin read", "idadmin request",
                                                      "idadmin sync", "idadmin ingest"};
     pg_db *p = apr_pcalloc(pool, sizeof *p);
-    p->head = (db){.driver = &db_postgresql, .pool = pool, .env = c->env, .rest = "", .role = role};
+    p->head = (db){.driver = &db_postgresql,
+                   .pool = pool,
+                   .env = ida_env_lasting(c->env),
+                   .rest = "",
+                   .role = role};
     p->statement_ms = unchecked ? UPGRADE_MS : db_statement_ms[role];
 
     /* A value before dbname is a default that the DSN may override. */

@@ -179,7 +179,7 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     sqlite_db *s = apr_pcalloc(pool, sizeof *s);
     s->head = (db){.driver = &db_sqlite,
                    .pool = pool,
-                   .env = c->env,
+                   .env = ida_env_lasting(c->env),
                    .rest = apr_pstrdup(pool, rest),
                    .role = role};
     s->gate.fd = -1;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "core/face/rest.h"
 #include "core/operation/param.h"
@@ -81,6 +82,7 @@ static const ida_field task[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_OBJECT("requestedBy", SOMETIMES, requested_by),
                                  OUT_TEXTS("warnings", SOMETIMES),
                                  OUT_TEXT("error", OR_NULL),
+                                 OUT_TEXT("correlationId", OR_NULL),
                                  OUT_BOOLEAN("braked", ALWAYS),
                                  OUT_OBJECT("hold", ALWAYS | OR_NULL, hold),
                                  OUT_TEXTS("actions", ALWAYS),
@@ -108,6 +110,9 @@ static const struct {
     {"Idempotent-Replayed", "string",
      "true: this is the answer to an earlier request with the same Idempotency-Key."},
     {"WWW-Authenticate", "string", "How to sign in."},
+    {IDA_REQUEST_ID, "string",
+     "The request's identity, as it was sent or as it was made here: the server's logs, the audit "
+     "log and the task have it too."},
 };
 
 static json_t *header_list(void)
@@ -155,6 +160,13 @@ static const char *parameter_example(const char *name)
     return NULL;
 }
 
+static json_t *header_parameter(const char *name, const char *about, int max, const char *pattern)
+{
+    return json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", name, "in", "header",
+                     "required", 0, "description", about, "schema", "type", "string", "minLength",
+                     1, "maxLength", max, "pattern", pattern);
+}
+
 static json_t *query_parameters(const ida_operation *op)
 {
     json_t *list = json_array();
@@ -173,15 +185,18 @@ static json_t *query_parameters(const ida_operation *op)
     }
     if (op->scope == IDA_SCOPE_WRITE) {
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:s, s:b, s:s, s:{s:s, s:i, s:i, s:s}}", "name", "Idempotency-Key",
-                      "in", "header", "required", 0, "description",
-                      "Chosen by the client, one for each request: the same request under the same "
-                      "key gets "
-                      "the first answer again (Idempotent-Replayed: true) for at least 24 hours.",
-                      "schema", "type", "string", "minLength", 1, "maxLength",
-                      IDA_IDEMPOTENCY_KEY_MAX, "pattern", "^[ -~]+$"));
+            list, header_parameter("Idempotency-Key",
+                                   "Chosen by the client, one for each request: the same request "
+                                   "under the same key gets the first answer again "
+                                   "(Idempotent-Replayed: true) for at least 24 hours.",
+                                   IDA_IDEMPOTENCY_KEY_MAX, "^[ -~]+$"));
     }
+    json_array_append_new(
+        list, header_parameter(IDA_REQUEST_ID,
+                               "Identity of the request, chosen by the client. The answer, logs, "
+                               "the audit log and the task have it. Anything else than these "
+                               "characters is ignored and another one made.",
+                               IDA_CORRELATION_MAX, "^[A-Za-z0-9._:+/=-]+$"));
     return list;
 }
 
@@ -221,6 +236,7 @@ static json_t *refusal(ida_kind kind)
     json_t *response = json_pack("{s:s, s:{s:{s:o, s:{s:{s:s, s:s}}}}}", "description", text,
                                  "content", "application/json", "schema", reference_to("Error"),
                                  "example", "error", "code", code, "message", text);
+    add_header(response, IDA_REQUEST_ID);
     if (kind == IDA_RATE_LIMIT_EXCEEDED || kind == IDA_SERVICE_UNAVAILABLE) {
         add_header(response, "Retry-After");
     } else if (kind == IDA_UNAUTHORIZED) {
@@ -252,6 +268,7 @@ static json_t *responses(apr_pool_t *pool, const ida_operation *op)
            *done = json_pack("{s:s, s:o}", "description", op->summary, "content", success(op));
     add_header(done, "RateLimit-Policy");
     add_header(done, "RateLimit");
+    add_header(done, IDA_REQUEST_ID);
     if (op->scope == IDA_SCOPE_WRITE) {
         add_header(done, "Idempotent-Replayed");
     }

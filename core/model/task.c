@@ -175,6 +175,7 @@ json_t *ida_task_json(ida_ctx *c, const ida_task *task)
     json_object_set_new(object, "warnings",
                         json_is_array(warnings) ? json_incref(warnings) : json_array());
     ida_json_put_or_null(object, "error", reason(c, task));
+    ida_json_put_or_null(object, "correlationId", task->correlation);
     json_object_set_new(object, "braked", json_boolean(ida_task_braked(task)));
     json_object_set_new(object, "hold", hold_json(task));
     json_object_set_new(object, "actions", actions_json(task));

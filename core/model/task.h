@@ -106,7 +106,8 @@ typedef struct ida_task {
                          read) */
     int64_t hold_since, hold_until;
     const char *username, *label;
-    const char *via; /* interface of the request: rest console command workflow */
+    const char *via;                 /* interface of the request: rest console command workflow */
+    const char *correlation, *trace; /* of that request, as read; NULL: none */
     /* The last change by a person: action, by whom, when; NULL: none. */
     const char *change, *change_by;
     int64_t change_at;

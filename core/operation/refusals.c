@@ -99,6 +99,7 @@ static audit_record *record_of(ida_ctx *c, const refusal *e)
     record->action = sorts[e->sort].action;
     record->endpoint = common(e->endpoint);
     record->address = common(e->address);
+    record->correlation = NULL; /* of several */
     record->parameters = ida_json_text(c->pool, parameters);
     record->outcome = ida_kind_code(sorts[e->sort].kind);
     record->detail = ida_printf(c->pool, "%llu request%s refused from %s to %s",

@@ -36,7 +36,8 @@ ida_kind queue_event_tell(store *s, ida_ctx *c, const ida_task *task, ida_task_s
                               .due_at = task->due_at,
                               .zone = task->zone,
                               .username = task->username,
-                              .label = task->label};
+                              .label = task->label,
+                              .correlation = task->correlation};
     const char *body = ida_json_text(
         c->pool, ida_json_keep(c->pool, queue_event_json(c, task->tenant, &told)));
     db_result r;
@@ -66,7 +67,8 @@ STORE_FILL(event_of, queue_event, event, .seq = row->seq.number, .id = row->id.t
            .directory = row->directory.text, .object_id = row->object_id.text, .upn = row->upn.text,
            .display_name = row->display_name.text, .due_at = row->due_at.number,
            .zone = row->zone.text, .username = row->username.text, .label = row->label.text,
-           .body = row->body.text, .proof = row->proof.text)
+           .correlation = row->correlation.text, .trace = row->trace.text, .body = row->body.text,
+           .proof = row->proof.text)
 
 ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t after, int max,
                           const queue_event **rows, int *count)
@@ -106,6 +108,7 @@ json_t *queue_event_json(ida_ctx *c, const char *tenant, const queue_event *e)
     ida_json_put(task, "scheduledAt", zone_schedule_local(c, e->zone, e->due_at));
     json_object_set_new(task, "requestedBy",
                         ida_json_texts("username", e->username, "label", e->label, NULL));
+    ida_json_put_or_null(task, "correlationId", e->correlation);
     ida_json_put_or_null(task, "error", e->error);
     return out;
 }

@@ -14,8 +14,9 @@ typedef struct queue_event {
     const char *task_id, *task_type, *directory, *object_id, *upn, *display_name;
     int64_t due_at;
     const char *zone, *username, *label;
-    const char *body, *proof; /* as it was sent, and a worker's proof of it; NULL: erased, or
-                                 from before events had them */
+    const char *correlation, *trace; /* of the request that queued the task; NULL: none */
+    const char *body, *proof;        /* as it was sent, and a worker's proof of it; NULL: erased, or
+                                        from before events had them */
 } queue_event;
 
 /* Adds the event that the task is done, has failed or needs attention, with its deliveries to

@@ -3,6 +3,7 @@
  * that decides whether a creation takes a seat. */
 #include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/model/payload.h"
@@ -283,7 +284,8 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
                 DB_T(t->marker), DB_T(t->progress ? t->progress : "{}"),
                 DB_T(t->warnings ? t->warnings : "[]"), DB_T(t->username),
                 DB_T(t->label ? t->label : ""), DB_I(t->disables || t->type == IDA_USER_DELETE),
-                DB_T(t->employee_id), DB_T(t->via ? t->via : "rest"), DB_T(who_of(t))),
+                DB_T(t->employee_id), DB_T(t->via ? t->via : "rest"), DB_T(who_of(t)),
+                DB_T(ida_correlation_id(c->env)), DB_T(ida_correlation_trace(c->env))),
         NULL);
     if (!kind) {
         kind = store_write(

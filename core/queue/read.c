@@ -64,6 +64,8 @@ ida_kind queue_task_of_row(ida_ctx *c, const db_result *r, int row, ida_task *ta
                        .change_by = t->change_by.text,
                        .change_at = t->change_at.number,
                        .disables = (int)t->disables.number,
+                       .correlation = t->correlation.text,
+                       .trace = t->trace.text,
                        .hold = t->hold_reason.text,
                        .hold_since = t->hold_since.number,
                        .hold_until = t->hold_until.number};

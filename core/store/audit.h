@@ -43,9 +43,10 @@ ida_kind store_audit_spool_forget(store *s, ida_ctx *c, const char *spool, const
 
 typedef struct store_audit_filter {
     const char *actor, *category, *target, *action, *outcome; /* NULL: all */
-    const char *task;   /* ID; with target, its person: what names it */
-    int questions;      /* 0, by time: without reads that were answered */
-    int64_t from, to;   /* ms, from inclusive, to exclusive; 0: open */
+    const char *task;        /* ID; with target, its person: what names it */
+    const char *correlation; /* of a request; NULL: all. By time only */
+    int questions;           /* 0, by time: without reads that were answered */
+    int64_t from, to;        /* ms, from inclusive, to exclusive; 0: open */
     int64_t before_seq; /* page: records with a smaller seq (newest first); 0: from the newest */
     int by_time; /* 1: newest by time instead of by place in the chain; a page then needs before_at
                     too */

@@ -26,7 +26,8 @@ audit_row store_audit_row(const db_result *r, int i, const char *tenant)
                    .parameters = row->parameters.text,
                    .outcome = row->outcome.text,
                    .detail = row->detail.text,
-                   .address = row->address.text},
+                   .address = row->address.text,
+                   .correlation = row->correlation.text},
     };
 }
 
@@ -47,32 +48,39 @@ typedef enum path {
     PATH_CATEGORY,
     PATH_TARGET,
     PATH_TASK,
+    PATH_CORRELATION,
     PATHS
 } path;
 
 static path path_of(const store_audit_filter *f)
 {
-    return !f->by_time    ? (f->actor ? PATH_ACTOR : PATH_ALL)
-           : f->task      ? PATH_TASK
-           : f->target    ? PATH_TARGET
-           : f->actor     ? PATH_ACTOR
-           : f->category  ? PATH_CATEGORY
-           : f->questions ? PATH_ALL
-                          : PATH_DEEDS;
+    return !f->by_time      ? (f->actor ? PATH_ACTOR : PATH_ALL)
+           : f->task        ? PATH_TASK
+           : f->correlation ? PATH_CORRELATION
+           : f->target      ? PATH_TARGET
+           : f->actor       ? PATH_ACTOR
+           : f->category    ? PATH_CATEGORY
+           : f->questions   ? PATH_ALL
+                            : PATH_DEEDS;
 }
 
 /* What narrows the page row by row, then the key of its path and whether questions count; how many
  * arguments these are. */
 static size_t narrow(const store_audit_filter *f, path by, int questions, ida_ctx *c, db_arg *to)
 {
-    const char *const keys[PATHS] = {[PATH_ACTOR] = audit_key(c->pool, f->actor),
+    const char *actor = audit_key(c->pool, f->actor), *target = audit_key(c->pool, f->target);
+    const char *const keys[PATHS] = {[PATH_ACTOR] = actor,
                                      [PATH_CATEGORY] = f->category,
-                                     [PATH_TARGET] = audit_key(c->pool, f->target),
-                                     [PATH_TASK] = audit_key(c->pool, f->target)};
+                                     [PATH_TARGET] = target,
+                                     [PATH_TASK] = target,
+                                     [PATH_CORRELATION] = f->correlation};
     size_t count = 0;
     to[count++] = (db_arg)DB_T(by == PATH_CATEGORY ? NULL : f->category);
     to[count++] = (db_arg)DB_T(f->action);
     to[count++] = (db_arg)DB_T(f->outcome);
+    to[count++] = (db_arg)DB_T(by == PATH_ACTOR ? NULL : actor);
+    to[count++] = (db_arg)DB_T(by == PATH_TARGET || by == PATH_TASK ? NULL : target);
+    to[count++] = (db_arg)DB_T(by == PATH_CORRELATION ? NULL : f->correlation);
     if (keys[by]) {
         to[count++] = (db_arg)DB_T(keys[by]);
         to[count++] = (db_arg)DB_I(questions);
@@ -87,17 +95,25 @@ static ida_kind list(store *s, ida_ctx *c, void *baton)
 {
     static const db_statement by_place[PATHS] = {STMT_audit_list, STMT_audit_list,
                                                  STMT_audit_list_actor},
-                              by_time[PATHS] = {STMT_audit_times,        STMT_audit_times_deeds,
-                                                STMT_audit_times_actor,  STMT_audit_times_category,
-                                                STMT_audit_times_target, STMT_audit_times_task},
-                              counts[PATHS] = {STMT_audit_count,        STMT_audit_count_deeds,
-                                               STMT_audit_count_actor,  STMT_audit_count_category,
-                                               STMT_audit_count_target, STMT_audit_count_task};
+                              by_time[PATHS] = {STMT_audit_times,
+                                                STMT_audit_times_deeds,
+                                                STMT_audit_times_actor,
+                                                STMT_audit_times_category,
+                                                STMT_audit_times_target,
+                                                STMT_audit_times_task,
+                                                STMT_audit_times_correlation},
+                              counts[PATHS] = {STMT_audit_count,
+                                               STMT_audit_count_deeds,
+                                               STMT_audit_count_actor,
+                                               STMT_audit_count_category,
+                                               STMT_audit_count_target,
+                                               STMT_audit_count_task,
+                                               STMT_audit_count_correlation};
     list_work *w = baton;
     const store_audit_filter *f = w->filter;
     path by = path_of(f);
     int64_t to = f->to > 0 ? f->to : INT64_MAX;
-    db_arg args[11] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
+    db_arg args[14] = {DB_T(w->tenant), DB_I(f->from), DB_I(to),
                        DB_I(f->before_seq > 0 ? f->before_seq : INT64_MAX), DB_I(f->limit)};
     if (f->by_time) { /* no record has this seq yet: all records of the instant `to` are left out */
         args[2] = (db_arg)DB_I(f->before_seq > 0 ? f->before_at : to);

@@ -67,7 +67,7 @@ static const char *erasure_fault(apr_pool_t *pool, const row_audit *row, const a
                                  const store_chain_place *p)
 {
     if (record->actor || record->label || record->action || record->target || record->endpoint ||
-        record->parameters || record->detail || record->address) {
+        record->parameters || record->detail || record->address || record->correlation) {
         return "counts as erased but has a personal part";
     }
     for (int i = 0; i < p->keys->count; i++) {

@@ -59,15 +59,16 @@ static ida_kind add(store *s, ida_ctx *c, store_chain_head *head, const audit_re
                        .question = audit_is_question(a),
                        .next_key = next_key};
     const char *hash = audit_chain_hash(c->pool, head->key, &link);
-    ida_kind kind = store_write(
-        s, c, STMT_audit_record_add,
-        DB_ARGS(DB_T(a->tenant), DB_I(link.seq), DB_T(a->rid), DB_I(a->at), DB_T(a->category),
-                DB_T(a->outcome), DB_T(a->actor), DB_T(audit_key(c->pool, a->actor)),
-                DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
-                DB_T(a->parameters), DB_T(a->detail), DB_T(a->address), DB_T(salt),
-                DB_T(link.personal_hash), DB_T(hash), DB_T(audit_key(c->pool, a->target)),
-                DB_I(link.question), DB_T(head->key->id), DB_T(next_key)),
-        &r);
+    ida_kind kind = store_write(s, c, STMT_audit_record_add,
+                                DB_ARGS(DB_T(a->tenant), DB_I(link.seq), DB_T(a->rid), DB_I(a->at),
+                                        DB_T(a->category), DB_T(a->outcome), DB_T(a->actor),
+                                        DB_T(audit_key(c->pool, a->actor)), DB_T(a->label),
+                                        DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
+                                        DB_T(a->parameters), DB_T(a->detail), DB_T(a->address),
+                                        DB_T(a->correlation), DB_T(salt), DB_T(link.personal_hash),
+                                        DB_T(hash), DB_T(audit_key(c->pool, a->target)),
+                                        DB_I(link.question), DB_T(head->key->id), DB_T(next_key)),
+                                &r);
     if (!kind && r.changes) {
         head->is.seq++;
         head->is.hash = hash;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Sent with an introduction: after an upgrade an old child may meet a new writer. */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 
 #define WIRE_TEXTS_MAX 65536 /* bytes of all texts of a message */
 
@@ -39,6 +39,8 @@ typedef enum wire_asked {
     ASKED_UPN,      /* of the console */
     ASKED_RULES,    /* console: numbers of the rules that match the person, separated by commas */
     ASKED_HAS_BODY, /* absent: none was announced */
+    ASKED_REQUEST_ID,
+    ASKED_TRACE, /* traceparent */
     ASKED_COUNT
 } wire_asked;
 

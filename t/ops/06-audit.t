@@ -446,13 +446,14 @@ sub tampering {
     my $seq   = int($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{records} / 2);
     my ($row) =
         $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, "
-        . "action, target, endpoint, parameters, detail, address, salt, personal_hash, hash, "
-            . "target_key, question, key_id FROM audit.record WHERE seq = $seq");
+        . "action, target, endpoint, parameters, detail, address, correlation, salt, "
+            . "personal_hash, hash, target_key, question, key_id FROM audit.record WHERE seq = $seq");
     my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
     my $restore =
         "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, "
         . "rid, at, category, outcome, actor, actor_key, label, action, target, endpoint,"
-        . ' parameters, detail, address, salt, personal_hash, hash, target_key, question, key_id)'
+        . ' parameters, detail, address, correlation, salt, personal_hash, hash, target_key,'
+            . ' question, key_id)'
             . ' VALUES ('
             . join(', ', map { $quote->($_) } @$row) . ')';
     my ($last) = $stack->sql('SELECT seq FROM audit.chain');
@@ -461,6 +462,10 @@ sub tampering {
         ['another actor', "UPDATE audit.record SET actor = 'somebody' WHERE seq = $seq", $seq],
         ['another time', "UPDATE audit.record SET at = at + 1 WHERE seq = $seq", $seq],
         ['another address', "UPDATE audit.record SET address = '192.0.2.1' WHERE seq = $seq", $seq],
+        ['another request',
+        "UPDATE audit.record SET correlation = 'x' WHERE seq = $seq", $seq],
+        ['an address of a request', 'UPDATE audit.record SET address = correlation, correlation = '
+        . "NULL WHERE seq = $seq", $seq],
         ['other parameters',
         "UPDATE audit.record SET parameters = '{}', detail = 'x' WHERE seq = $seq", $seq],
         ['another hash of the personal part',

@@ -168,7 +168,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'cache.person_segment id name_key', 'cache.staging id item sub digest',
     'cache.unresolved_member dn_key',
     'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
-    . 'personal_hash');
+    . 'correlation personal_hash');
 # Words and IDs of the service's own, and what administrators write: tenants, groups, workflows,
 # templates, API users. A tenant document that names the person is said to do so.
 my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @columns } (
@@ -178,7 +178,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_service tenant_id name group_name approvers',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
-    'audit_check tenant_id', 'audit.verified tenant_id hash reason stray',
+    'audit_check tenant_id', 'audit.forwarded tenant_id owner', 'audit.verified tenant_id hash reason stray',
     'audit_outbox rid tenant_id proof',
     'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',
@@ -189,7 +189,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'role_assignment tenant_id template_id task_id',
     'role_template tenant_id id name description groups licenses', 'setting name value',
     'task id tenant_id type state directory wall_date wall_time zone lease_owner label via change'
-        . ' released',
+        . ' released correlation trace',
     'task_membership tenant_id task_id directory group_id group_name retained restored_by'
         . ' refused kind',
     'task_payload tenant_id task_id',

@@ -236,6 +236,66 @@ sub keys_of_it {
         --overlap-days soon));
 }
 
+# Each door takes or makes a request's identity, which answer, task and record have.
+sub correlated {
+    $stack->httpd->expect_log(qr/IDA0210/);
+    my %in = (headers => { 'X-Request-Id' => 'portal-1' });
+    my $hire = sub { return { firstname => $_[0], surname => 'Spår', date => '2031-05-02' } };
+    my $of   = sub { my ($answer) = @_; return $answer->{headers}{'x-request-id'} };
+    my $mcp = $stack->call(POST => '/mcp', json => { jsonrpc => '2.0', id => 1,
+        method => 'tools/call', params => { name => 'search_users', arguments => { query => 'berg' } } },
+        key => 'read', headers => { Accept => 'application/json, text/event-stream',
+        'X-Request-Id' => 'model-1' });
+    my @asked = (
+        ['REST', $stack->post('/v1/api/user', $hire->('Rita'), %in), 'portal-1', 'user.create'],
+        ['console', $console->post('/user', $hire->('Kia'), {}, %in), 'portal-1', 'user.create'],
+        ['MCP', $mcp, 'model-1', 'users.search'],
+    );
+    for my $case (@asked) {
+        my ($door, $answer, $id, $action) = @$case;
+        is("$answer->{status} " . $of->($answer), "200 $id", "$door answers with it");
+        my $task = $answer->{json}{data}{taskId};
+        is($task && $stack->task($task)->{correlationId}, $task && $id, "$door: as the task has");
+        ok(within(sub { grep { $_->{action} eq $action }
+            @{ $stack->records('--correlation-id', $id) } }), "$door: and the record");
+    }
+    is(scalar @{ $stack->records('--correlation-id', 'portal-1') }, 2, 'one record each');
+    is(scalar @{ $stack->records('--correlation-id', 'portal-1', '--category', 'portal') }, 1,
+        'filters narrow each other');
+    is_deeply($stack->records('--correlation-id', 'portal-1', '--actor', 'nobody'), [],
+        'that of the actor too');
+    my $task = $asked[0][1]{json}{data}{taskId};
+    like(done('task show', $task)->{out}, qr/^Correlation ID +portal-1$/m, 'people see it');
+    done('task reschedule', $task, '2031-05-03');
+    my $moved;
+    within(sub { ($moved) = @{ $stack->records('--action', 'task.reschedule', '--target',
+        $stack->task($task)->{userPrincipalName}) } });
+    like($moved->{correlationId}, qr/^[0-9a-f]{32}$/, 'a command makes its own');
+    is($stack->task($task)->{correlationId}, 'portal-1', 'and the task stays its request\'s');
+
+    my $made = qr/^[0-9a-f]{32}$/;
+    my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    for my $case (['none', [], $made],
+        ['one that is no ID', ['X-Request-Id' => 'a b'], $made],
+        ['an address', ['X-Request-Id' => 'eva@x.example'], $made],
+        ['two', ['X-Request-Id' => 'a', 'X-Request-Id' => 'b'], $made],
+        ['one that is too long', ['X-Request-Id' => 'x' x 65], $made],
+        ['a trace', [traceparent => $trace], qr/^4bf92f3577b34da6a3ce929d0e0e4736$/],
+        ['both', [traceparent => $trace, 'X-Request-Id' => 'x' x 64], qr/^x{64}$/]) {
+        my ($name, $headers, $want) = @$case;
+        for my $path ('/v1/api/user?userPrincipalName=' . upn('eva.berg'), '/v1/api/nothing') {
+            my $answer = $stack->httpd->client->request(GET => $path,
+                headers => [$stack->headers('read'), @$headers]);
+            like($of->($answer), $want, "$name: $answer->{status}");
+        }
+    }
+    my $refused = $stack->get('/v1/api/tasks', key => { %{ $stack->key('read') },
+        apiKey => 'ida_' }, headers => { 'X-Request-Id' => 'stranger-1' });
+    is("$refused->{status} " . $of->($refused), '401 stranger-1', 'a refusal has it too');
+    is_deeply([sort keys %{ $refused->{json}{error} }], ['code', 'message'],
+        'beside the body of the contract');
+}
+
 # An administrator who finds a damaged document reads the audit log and stops what is queued.
 sub damaged {
     my ($task) = @_;
@@ -286,6 +346,7 @@ for_each_stack {
     changes($later, $request);
     keys_of_it();
     refusals($later);
+    correlated();
     help();
     damaged($later);
     $stack->stop;

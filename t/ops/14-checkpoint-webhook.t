@@ -1,6 +1,6 @@
-# All checkpoints of the audit chain reach a webhook, in order and signed, whatever happens to the
-# receiver and to the worker. They also reach the system's log, and an auditor can verify with the
-# copies there.
+# All checkpoints of the audit chain reach a webhook, in order and signed, and all of its records a
+# log server over TLS, whatever happens to the receiver and to the worker. Checkpoints also reach
+# the system's log, and an auditor can verify with the copies there.
 use strict;
 use warnings;
 use utf8;
@@ -9,6 +9,7 @@ use Socket qw(SOCK_DGRAM);
 use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Fault ();
+use Idadmin::Test::LogServer ();
 use Idadmin::Test::Stack;
 use Idadmin::Test::Tls ();
 use Idadmin::Test::Webhook ();
@@ -72,6 +73,12 @@ sub refused {
         [qr/of audit_webhook, which is not set/, @secret],
         [qr/audit_webhook_secret_file \S+ must hold one to four secrets/, '--audit-webhook',
         $hook->url('/ok'), '--audit-webhook-secret-file', $empty],
+        [qr/audit_siem must be HOST:PORT/, '--audit-siem', 'siem.example:https'],
+        [qr/are of audit_siem, which is not set/, '--audit-siem-names', 'on'],
+        [qr/audit_siem_ca_file \S+ has no certificates: \S/, '--audit-siem', 'siem.example',
+        '--audit-siem-ca-file', $empty],
+        [qr/audit_siem_certificate_file and audit_siem_key_file need each other/, '--audit-siem',
+        '[::1]:6514', '--audit-siem-certificate-file', $empty],
         ) {
         my ($why, @options) = @$case;
         my $result = $start->(@options);
@@ -159,6 +166,130 @@ sub verified {
     isnt($stack->ctl('audit', 'verify', 'other', @how)->{exit}, 0, 'and tells what was done since');
 }
 
+# So many records of a company, at once.
+sub records {
+    my ($tenant, $count) = @_;
+    my $dir = "$base/node" . ++our $number;
+    mkdir $dir;
+    spew("$dir/202611210930.audit", join '', map { "\x1e" . json_text({
+        rid => sprintf('%020d%06d', $number, $_), tenant => $tenant, actor => 'hr',
+        at => 1000 * (time - 7200) + $number, category => 'api', label => 'HR system',
+        action => 'user.create', target => "person$_\@x.example", outcome => 'ok',
+        endpoint => 'POST /v1/api/user', parameters => '{"firstname":"Anna"}', address => '::1',
+        correlation => "portal-$number-$_" }) . "\n" } 1 .. $count);
+    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, "$dir/202611210930.audit");
+    $stack->ctl_ok('audit', 'ingest', $dir);
+}
+
+sub behind { return (rows('sum(c.seq - COALESCE(f.seq, 0)) FROM audit.chain c LEFT JOIN '
+    . 'audit.forwarded f ON f.tenant_id = c.tenant_id'))[0][0] }
+
+# Each record of each company, repetitions left out: in order, as the chain has it.
+sub log_is_complete {
+    my ($server, $what) = @_;
+    my (%seen, %got);
+    for my $line ($server->lines) {
+        push @{ $got{ $line->{company} // $line->{text} } }, "$line->{number} $line->{hash}"
+            if !$seen{"$line->{company} $line->{number}"}++;
+    }
+    my %want;
+    push @{ $want{ $_->[0] } }, "$_->[1] $_->[2]"
+        for rows('tenant_id, seq, hash FROM audit.record ORDER BY tenant_id, seq');
+    is_deeply(\%got, \%want, "$what: every record, in the order of the chain");
+}
+
+sub log_server {
+    my $tls    = Idadmin::Test::Tls::files();
+    my $server = Idadmin::Test::LogServer->new($tls);
+    my $begin  = sub {
+        my $worker = $stack->new_worker(env => $faster->env, options => ['--audit-siem',
+            $server->address, '--audit-siem-ca-file', $tls->{ca}, @_]);
+        $worker->expect_log(qr/IDA0315/);
+        return $worker;
+    };
+    my $worker = $begin->();
+    $worker->expect_log(qr/IDA0425/);
+    records('nordic', 250);
+    records('other', 30);
+    ok($worker->log_gets(qr/IDA0425.* 127\.0\.0\.1:\d+ .*: Connection refused/),
+        'no server: it is said');
+    cmp_ok(behind(), '>=', 280, 'and they wait');
+    spew("$base/siem.conf", 'audit_siem = ' . $server->address . "\n");
+    my (undef, undef, @options) = $stack->ctl_options;
+    my $ctl = sub { run_command([Idadmin::Test::program('idadminctl'), @_, '--config',
+        "$base/siem.conf", @options], user => Idadmin::Test::runtime_user())->{out} };
+    my $backlog = json_data($ctl->('status', '--json'))->{auditBacklog};
+    is("$backlog->{server} $backlog->{records}", $server->address . ' ' . behind(),
+        'as status tells');
+    like($ctl->('status'), qr/^Log server \S+: \d+ audit records wait, the /m,
+        'people too');
+    my ($reason) = grep { $_->{kind} eq 'auditBacklog' }
+        @{ json_data($ctl->('health', '--json'))->{reasons} };
+    like($reason->{text}, qr/audit records wait for the log server/, 'and health');
+    $server->start;
+    ok(within(sub { !behind() }), 'a server: it gets all');
+    ok($worker->log_gets(qr/takes audit records again/), 'which is said');
+    like($ctl->('status'), qr/^Log server \S+: no audit record waits/m, 'nothing waits');
+    log_is_complete($server, 'down and up');
+
+    my $all = $server->lines;
+    for my $mode (qw(deaf reset lost)) {
+        $server->mode($mode);
+        records($_, 120) for @tenants;
+        my $ended = $server->ended($mode);
+        ok(within(sub { $server->ended($mode) > $ended + 1 }), "$mode: tried again and again");
+        cmp_ok(behind(), '>=', 240, "$mode: nothing counts as taken");
+        $server->mode('ok');
+        ok(within(sub { !behind() }), "$mode: then all are taken");
+        log_is_complete($server, $mode);
+    }
+    cmp_ok(scalar(my @came = $server->lines), '>', $all + 720, 'what was in doubt came again');
+
+    $server->stop->start(Idadmin::Test::Tls::certificate('elsewhere', '/CN=x', 'DNS:x.example'));
+    records('nordic', 5);
+    ok($worker->log_gets(qr/IDA0425.*certificate is not trusted: .*mismatch/),
+        'a name that is not its own');
+    cmp_ok(behind(), '>=', 5, 'gets nothing');
+    $server->stop->start($tls);
+    ok(within(sub { !behind() }), 'its own certificate again');
+
+    $server->mode('slow');
+    for my $round (1 .. 3) {
+        my $ended = $server->ended('slow');
+        records($_, 150) for @tenants;
+        ok(within(sub { $server->ended('slow') > $ended }), 'under way');
+        $worker->kill9;
+        $stack->sql('UPDATE audit.forwarded SET until = 0');    # 15 s later
+        $worker->start;
+    }
+    ok(within(sub { !behind() }), 'killed three times: all were taken');
+    log_is_complete($server, 'killed');
+
+    my ($line) = grep { ($_->{correlation} // '') =~ /^portal-/ }
+        $server->lines;
+    is("$line->{pri} $line->{msgid} $line->{json}{id}", "109 user.create $line->{number}",
+        'a notice of the log audit facility');
+    unlike(join('', map { $_->{text} } $server->lines), qr/person\d|Anna|::1/, 'names nobody');
+    like($line->{json}{target}, qr/^~[0-9a-f]{32}$/, 'but by a hash');
+    is($line->{json}{actor}, 'hr', 'a program by its name');
+    is($line->{json}{correlationId}, $line->{correlation}, 'and the request');
+    my ($person) = $line->{correlation} =~ /-(\d+)$/;
+    is($stack->ctl('audit', 'pseudonym', $line->{company}, "PERSON$person\@x.example")->{out},
+        "$line->{json}{target}\n", 'which idadminctl makes of the name');
+    is(scalar(grep { ($_->{json}{target} // '') eq $line->{json}{target}
+        && $_->{correlation} !~ /-$person$/ } $server->lines), 0, 'which is that of one person');
+    $worker->stop;
+    $server->mode('ok');
+    $worker = $begin->('--audit-siem-names', 'on');
+    records('nordic', 1);
+    ok(within(sub { !behind() }), 'with names');
+    my ($last) = reverse $server->lines;
+    is("$last->{json}{target} $last->{json}{address} $last->{json}{parameters}",
+        'person1@x.example ::1 {"firstname":"Anna"}', 'with all that the record has');
+    $worker->stop;
+    $server->stop;
+}
+
 # A command that has a /dev of its own, with the log of a test in it.
 my $own_dev = 'for d in null zero urandom; do : >"$0/$d"; mount --bind "/dev/$d" "$0/$d"; done; '
     . 'mount --rbind "$0" /dev; exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"';
@@ -234,6 +365,7 @@ on_one_engine {
     killed();
     refusing();
     system_log();
+    log_server();
     verified();
     $hook->stop;
 } 'Calls are the subject. t/ops/10-tampered-audit.t writes and reads checkpoints on both engines.';

@@ -86,6 +86,7 @@ sub one_event {
     is_deeply($call->{json}, { id => $call->{json}{id}, type => 'task.done',
         at => $t->{finishedAt}, companyId => 'nordic', task => { id => $task, state => 'done',
         userId => $call->{json}{task}{userId}, error => undef,
+        correlationId => $t->{correlationId},
         requestedBy => { username => $t->{requestedBy}{username},
         label => $t->{requestedBy}{label} },
         (map { $_ => $t->{$_} } qw(type userPrincipalName displayName directory scheduledAt)) } },
@@ -96,6 +97,29 @@ sub one_event {
     is_deeply($listed, $call->{json}, 'and as GET events lists it');
     is_deeply([tasks_told('/late')], [], 'a receiver is told only of what it wants');
     ok(within(sub { !undelivered() }), 'and nothing is left');
+}
+
+# The request's identity stays with what it caused.
+sub correlated {
+    my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    my $id    = "hr-$number-4711";
+    told(receiver($hook->url('/ok?correlated')));
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Korrel', surname => 'Nov' },
+        headers => { 'X-Request-Id' => $id, traceparent => $trace });
+    my $task = $answer->{json}{data}{taskId};
+    ok(all_told('/ok?correlated', $task), 'done and told');
+    my ($call) = $hook->calls('/ok?correlated');
+    is($call->{headers}{'x-request-id'}, $id, 'the receiver gets its ID');
+    is($call->{headers}{traceparent}, $trace, 'and its trace');
+    is($call->{json}{task}{correlationId}, $id, 'also in the body');
+    is($stack->task($task)->{correlationId}, $id, 'the task has it');
+    like($stack->worker->log_text, qr/task \Q$task\E .* is done \[request \Q$id\E\]$/m,
+        'and so has the worker\'s line');
+    my @records;
+    within(sub { @records = @{ $stack->records('--correlation-id', $id) };
+        return grep { $_->{action} eq 'task.done' } @records });
+    is(join(' ', sort map { $_->{action} } @records), 'task.done task.step task.step task.step '
+        . 'user.create', 'all that it caused is found in the audit log');
 }
 
 sub failures {
@@ -319,6 +343,7 @@ sub begin {
 Idadmin::Test::Stack::for_each_stack {
     begin(@_);
     subtest 'one event'       => \&one_event;
+    subtest 'correlated'      => \&correlated;
     subtest 'failed and held' => \&failures;
     subtest 'busy'            => \&busy;
     subtest 'certificate'     => \&certificate;

@@ -177,6 +177,18 @@ static const struct member {
      "secret that signs the calls of audit_webhook (Standard Webhooks), or credential:NAME"},
     {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file), "FILE",
      "the system's authorities", "authority that signed the certificate of audit_webhook"},
+    {"audit_siem", set_text, offsetof(worker_config, audit_siem), "HOST:PORT", NULL,
+     "log server that gets each audit record in the order of the chain, as syslog over TLS (RFC "
+     "5425); the port is 6514 unless it is named"},
+    {"audit_siem_ca_file", set_path, offsetof(worker_config, audit_siem_ca_file), "FILE",
+     "the system's authorities", "authority that signed the certificate of audit_siem"},
+    {"audit_siem_certificate_file", set_path, offsetof(worker_config, audit_siem_certificate_file),
+     "FILE", NULL, "certificate that the worker shows to audit_siem, where that asks for one"},
+    {"audit_siem_key_file", set_secret, offsetof(worker_config, audit_siem_key_file), "FILE", NULL,
+     "its private key, without a passphrase, or credential:NAME"},
+    {"audit_siem_names", set_switch, offsetof(worker_config, audit_siem_names), "on|off", "off",
+     "whether audit_siem gets people by name, with arguments, details and addresses; off: by a "
+     "hash under the first audit key"},
     {"threads", set_threads, offsetof(worker_config, threads), "N", "4",
      "tasks of one directory that are carried out at the same time, 1 to 64"},
     {"metrics_companies", set_companies, offsetof(worker_config, metrics_companies), "N", "200",

@@ -20,6 +20,9 @@ typedef struct worker_config {
 #define WORKER_SYSLOG_WHERE_HEARD 2 /* the default: where one listens */
     const char *audit_webhook;      /* URL that is called with each; NULL: none */
     const char *audit_webhook_secret_file, *audit_webhook_ca_file;
+    const char *audit_siem; /* HOST:PORT of a log server; NULL: none */
+    const char *audit_siem_ca_file, *audit_siem_certificate_file, *audit_siem_key_file;
+    int audit_siem_names;  /* 1: people by name; 0: by a keyed hash */
     int metrics_companies; /* that have figures of their own, the first ones by ID */
     int threads;           /* 1-64 */
     int64_t stop_timeout;  /* ms */

@@ -136,6 +136,9 @@ static ida_kind named_files(backup_work *work, store *s, json_t *list)
     note(list, "smtp_ca_file", config->smtp_ca_file);
     note(list, "audit_webhook_secret_file", config->audit_webhook_secret_file);
     note(list, "audit_webhook_ca_file", config->audit_webhook_ca_file);
+    note(list, "audit_siem_ca_file", config->audit_siem_ca_file);
+    note(list, "audit_siem_certificate_file", config->audit_siem_certificate_file);
+    note(list, "audit_siem_key_file", config->audit_siem_key_file);
     for (int i = 0; !kind && i < work->tenant_count; i++) {
         ida_stored_tenant stored;
         kind = store_tenant_document(s, c, work->tenants[i].id, &stored);

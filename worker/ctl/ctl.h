@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "core/audit/audit.h"
+#include "core/base/correlation.h"
 #include "core/face/text.h"
 #include "core/operation/operation.h"
 #include "core/store/store.h"
@@ -35,6 +36,7 @@ typedef struct ctl_command {
 } ctl_command;
 
 struct ctl_call {
+    ida_correlation correlation; /* of this command, as of a request */
     ida_env env;
     apr_pool_t *pool;
     ida_ctx *c;

@@ -68,19 +68,6 @@ static int sign(EVP_PKEY *key, const char *text, unsigned char *signature, size_
     return good;
 }
 
-const char *graph_guid(const ida_env *env, char out[GRAPH_GUID_SIZE])
-{
-    unsigned char b[16];
-    ida_random(env, b, sizeof b);
-    b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-    b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    snprintf(out, GRAPH_GUID_SIZE,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
-    return out;
-}
-
 static const char *write_token(const ida_env *env, apr_pool_t *pool, EVP_PKEY *key,
                                X509 *certificate, const char *client_id, const char *audience,
                                char *out, size_t size)

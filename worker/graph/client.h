@@ -23,5 +23,8 @@ struct graph_client *graph_client_of(const graph *g);
 /* A random (version 4) GUID in text. */
 #define GRAPH_GUID_SIZE 37
 const char *graph_guid(const ida_env *env, char out[GRAPH_GUID_SIZE]);
+/* For client-request-id: the identity of the request that is carried out, if that is a GUID or a
+ * trace's ID; else one made of it, the same each time; of no request a random one. */
+const char *graph_request_guid(const ida_env *env, apr_pool_t *pool, char out[GRAPH_GUID_SIZE]);
 
 #endif

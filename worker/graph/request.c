@@ -30,7 +30,8 @@ static directory_class exchange(graph_call *k, graph_effect effect, const graph_
     const char *headers[HEADERS_MAX + 1] = {"Accept: application/json",
                                             "User-Agent: idadmin/" IDA_VERSION, trace};
     int count = 3;
-    snprintf(trace, sizeof trace, "client-request-id: %s", graph_guid(g->env, guid));
+    snprintf(trace, sizeof trace, "client-request-id: %s",
+             graph_request_guid(g->env, k->pool, guid));
     if (r->sync) {
         headers[count++] = "x-ms-throttle-priority: low";
     }

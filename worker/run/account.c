@@ -119,7 +119,7 @@ static step_end other_held(run *r)
     if (store_directory_get(r->main, run_ctx(r), r->task->tenant, r->other.directory, &state)) {
         return STEP_ON;
     }
-    if (state.hold_reason && state.hold_until > ida_now(&r->w->env)) {
+    if (state.hold_reason && state.hold_until > ida_now(&r->runner->env)) {
         r->step.detail = state.hold_reason;
         r->held_until = state.hold_until;
         return STEP_HELD;

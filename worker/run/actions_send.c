@@ -59,9 +59,9 @@ static step_end deliver(run *r, mail_message *m)
         return end;
     }
     worker_settings(r->w, r->pool, &config);
-    int64_t begun = ida_monotonic(&r->w->env);
+    int64_t begun = ida_monotonic(&r->runner->env);
     m->id = ida_printf(r->pool, "idadmin.%s.%d", r->task->id, r->step.position);
-    m->at_ms = ida_now(&r->w->env);
+    m->at_ms = ida_now(&r->runner->env);
     mail_outcome outcome = mail_send(r->pool, &config, m, &detail, &silent);
     if (config.smtp_url) {
         server_was(r, config.smtp_url, silent, begun);
@@ -146,7 +146,7 @@ step_end action_password(run *r)
     char password[PASSWORD_SIZE], secret[PASSWORD_SIZE + 512];
     const char *local = apr_pstrmemdup(r->pool, p.upn, strcspn(p.upn, "@"));
     const char *names[] = {p.firstname, p.surname, local, p.middle_name, NULL};
-    password_make(&r->w->env, names, password);
+    password_make(&r->runner->env, names, password);
     end = run_call(r, call_password, password, &e);
     end = end == STEP_ON ? action_answered(r, &e) : end;
     if (end == STEP_ON) {
@@ -205,7 +205,7 @@ step_end action_webhook(run *r)
         .id = ida_printf(r->pool, "msg_%s_%d", r->task->id, r->step.position),
         .body = payload(r, &p),
         .allow_private = json_is_true(json_object_get(r->settings, "allowPrivate"))};
-    switch (webhook_send(&r->w->env, r->pool, &call, &retry_after, &detail)) {
+    switch (webhook_send(&r->runner->env, r->pool, &call, &retry_after, &detail)) {
     case WEBHOOK_TAKEN: return step_says(r, IDA_STEP_DONE, "%s", detail);
     case WEBHOOK_GONE:
     case WEBHOOK_REFUSED: return step_fails(r, "%s", detail);

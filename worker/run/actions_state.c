@@ -257,7 +257,7 @@ void action_gave(run *r, const char *group_id)
 {
     json_t *one = json_object();
     ida_json_put(one, "workflow", r->step.workflow);
-    json_object_set_new(one, "at", json_integer(ida_now(&r->w->env)));
+    json_object_set_new(one, "at", json_integer(ida_now(&r->runner->env)));
     json_object_set_new(member(r->progress, GAVE), group_id, one);
 }
 

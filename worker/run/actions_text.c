@@ -98,7 +98,8 @@ step_end run_person_read(run *r, person *p)
         return end;
     }
     const ida_user *u = user ? user : &nobody;
-    const char *local = zone_schedule_local(worker_ctx(r->w, pool), r->task->zone, r->task->due_at);
+    const char *local = zone_schedule_local(ida_ctx_make(&r->runner->env, pool), r->task->zone,
+                                            r->task->due_at);
     *p = (person){
         .firstname = first(pool, ida_json_string(request, "firstname"), u->given_name),
         .middle_name = first(pool, ida_json_string(request, "middleName"), NULL),

@@ -34,7 +34,7 @@ step_end run_may_call(run *r)
         return STEP_YIELD;
     }
     if (hold_lease_left(w, r->lease) <= DIRECTORY_CALL_MS) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0313",
+        ida_log(&r->runner->env, IDA_LOG_WARN, "IDA0313",
                 "task %s: the lease has not enough time left for a directory call; this run stops",
                 r->task->id);
         return STEP_LOST;
@@ -100,7 +100,8 @@ step_end run_lags(run *r, int64_t since, const char *message)
 {
     step_says(r, IDA_STEP_NONE, "%s", message);
     r->lag_since = since;
-    return ida_now(&r->w->env) - since < r->account->session->ops->lag_ms ? STEP_LAG : STEP_LATER;
+    return ida_now(&r->runner->env) - since < r->account->session->ops->lag_ms ? STEP_LAG
+                                                                               : STEP_LATER;
 }
 
 /* An account that this service made a moment ago is not gone because one replica does not know it
@@ -171,7 +172,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
 static int64_t held_until(run *r)
 {
     store_directory state;
-    int64_t now = ida_now(&r->w->env);
+    int64_t now = ida_now(&r->runner->env);
     return store_directory_get(r->main, run_ctx(r), r->task->tenant, r->account->directory,
                                &state) ||
                    state.hold_until <= now
@@ -201,7 +202,7 @@ step_end run_fails(run *r, const directory_error *e)
     case VERDICT_NEVER:
         step_says(r, IDA_STEP_FAILED, "%s", message);
         if (e->class == DIRECTORY_FORBIDDEN) {
-            ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0316",
+            ida_log(&r->runner->env, IDA_LOG_ERROR, "IDA0316",
                     "tenant %s: the service account lacks a right in the directory %s: %s",
                     r->task->tenant, ida_directory_name(r->account->directory), message);
         }

@@ -14,7 +14,7 @@
 
 ida_ctx *run_ctx(run *r)
 {
-    return worker_ctx(r->w, r->pool);
+    return ida_ctx_make(&r->runner->env, r->pool);
 }
 
 __attribute__((format(printf, 3, 0))) static void say(run *r, ida_outcome outcome,

@@ -61,11 +61,11 @@ static step_end write_main(run *r, run_write write, void *baton)
     ida_kind kind = write_until(r, r->main, write, baton, &c);
     if (kind == IDA_CONFLICT) {
         hold_lease_lose(r->w, r->lease);
-        ida_log(&r->w->env, IDA_LOG_WARN, "IDA0310",
+        ida_log(&r->runner->env, IDA_LOG_WARN, "IDA0310",
                 "task %s was taken by another worker; this run stops: %s", r->task->id,
                 why(c, kind));
     } else if (kind) {
-        ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0311",
+        ida_log(&r->runner->env, IDA_LOG_ERROR, "IDA0311",
                 "task %s: the run stops because the store cannot be written; a worker will take it "
                 "up again: %s",
                 r->task->id, why(c, kind));
@@ -143,7 +143,7 @@ static said *say(run *r)
     ida_ctx *c = run_ctx(r);
     int bad = r->step.outcome == IDA_STEP_FAILED || r->step.outcome == IDA_STEP_UNKNOWN;
     said *d = apr_pcalloc(r->pool, sizeof *d);
-    r->step.at = ida_now(&r->w->env);
+    r->step.at = ida_now(&r->runner->env);
     d->step = r->step;
     d->audit = run_audit(r, c, "task.step", bad ? ida_outcome_text(r->step.outcome) : "ok",
                          r->step.detail);
@@ -204,12 +204,12 @@ step_end run_cache(run *r, run_write write, void *baton)
     ida_ctx *c;
     ida_kind kind = write_until(r, r->cache, write_cache, &w, &c);
     if (kind == IDA_CONFLICT) {
-        ida_log(&r->w->env, IDA_LOG_WARN, "IDA0325",
+        ida_log(&r->runner->env, IDA_LOG_WARN, "IDA0325",
                 "task %s: this worker stood still for longer than its lease; the run stops and a "
                 "worker will look again",
                 r->task->id);
     } else if (kind) {
-        ida_log(&r->w->env, IDA_LOG_ERROR, "IDA0312",
+        ida_log(&r->runner->env, IDA_LOG_ERROR, "IDA0312",
                 "task %s: the directory was changed but the cache cannot be written; the step is "
                 "looked at again: %s",
                 r->task->id, why(c, kind));

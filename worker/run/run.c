@@ -79,7 +79,7 @@ static void finish(run *r, ida_task_state state, const char *error)
     hold_lease_closes(r->w, r->lease);
     if (run_note_end(r, write_finish, &end) == STEP_ON) {
         count_one(COUNT_RUNS, ida_task_type_text(r->task->type), ida_task_state_text(state));
-        ida_log(&r->w->env, said[state].level, said[state].id, "task %s (%s %s of %s) %s%s",
+        ida_log(&r->runner->env, said[state].level, said[state].id, "task %s (%s %s of %s) %s%s",
                 r->task->id, ida_task_type_text(r->task->type), r->task->upn, r->task->tenant,
                 said[state].what, error ? error : "");
     }
@@ -87,11 +87,11 @@ static void finish(run *r, ida_task_state state, const char *error)
 
 static void again(run *r, int64_t wait, const char *reason, int counts)
 {
-    ending end = {.error = reason, .next_at = ida_now(&r->w->env) + wait, .counts = counts};
+    ending end = {.error = reason, .next_at = ida_now(&r->runner->env) + wait, .counts = counts};
     hold_lease_closes(r->w, r->lease);
     run_note_end(r, write_again, &end);
     count_one(COUNT_RUNS, ida_task_type_text(r->task->type), counts ? "again" : "later");
-    ida_log(&r->w->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id,
+    ida_log(&r->runner->env, IDA_LOG_DEBUG, NULL, "task %s waits %lld ms: %s", r->task->id,
             (long long)wait, reason ? reason : "the worker stops");
 }
 
@@ -127,11 +127,11 @@ static void stop(run *r, step_end end)
     case STEP_LATER:
     case STEP_UNSURE: try_again(r, end); break;
     case STEP_LAG:
-        again(r, hold_lag_ms(ida_now(&r->w->env) - r->lag_since, random_number(r->w)),
+        again(r, hold_lag_ms(ida_now(&r->runner->env) - r->lag_since, random_number(r->w)),
               r->step.detail, 0);
         break;
     case STEP_HELD:
-        again(r, r->held_until ? r->held_until - ida_now(&r->w->env) : 0, r->step.detail,
+        again(r, r->held_until ? r->held_until - ida_now(&r->runner->env) : 0, r->step.detail,
               0); /* claimed again when the hold ends or another probe clears it */
         break;
     case STEP_FAILED: {
@@ -179,12 +179,12 @@ static step_end run_step(run *r, ida_step *step)
     step_says(r, IDA_STEP_NONE, "%s", "");
     r->recorded = 0;
     r->retry_after = 0;
-    r->begun_at = ida_now(&r->w->env);
+    r->begun_at = ida_now(&r->runner->env);
     if (!function) {
         return step_fails(r, "This version of idadmin-worker does not know the step %s.",
                           run_shown(r));
     }
-    ida_log(&r->w->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, run_shown(r));
+    ida_log(&r->runner->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, run_shown(r));
     step_end end = step->account ? on_other_account(r, function) : function(r);
     if (end == STEP_ON || end == STEP_FAILED) {
         count_one(COUNT_STEPS, step_word(r->task->type, step),
@@ -223,7 +223,17 @@ static json_t *loaded(apr_pool_t *pool, const char *text, json_t *(*empty)(void)
     return value ? value : ida_json_keep(pool, empty());
 }
 
-void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
+/* Lines, records, directory calls and further tasks name the request that queued this one. */
+static void correlate(runner *rn, const ida_task *task)
+{
+    rn->env.correlation = NULL;
+    if (task && task->correlation) {
+        ida_correlation_take(&rn->env, task->correlation, task->trace, &rn->correlation);
+        rn->env.correlation = &rn->correlation;
+    }
+}
+
+static void carry_out(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
 {
     run r = {.runner = rn,
              .w = rn->w,
@@ -248,7 +258,7 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
     r.warnings = loaded(pool, task->warnings, json_array);
     if (!store_directory_get(rn->main, run_ctx(&r), task->tenant, task->directory, &state)) {
         r.own.known = hold_known_of(&state, task->probe_until);
-        held = state.hold_reason && !r.own.known.held && state.hold_until > ida_now(&r.w->env);
+        held = state.hold_reason && !r.own.known.held && state.hold_until > ida_now(&rn->env);
     }
     actions_begin(&r);
     if (held) { /* held since the claim, or the task was taken over: only its probe may call */
@@ -267,4 +277,11 @@ void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
         stop(&r, end);
     }
     hold_lease_end(rn->w, r.lease);
+}
+
+void run_task(runner *rn, apr_pool_t *pool, ida_task *task, int64_t claimed_at)
+{
+    correlate(rn, task);
+    carry_out(rn, pool, task, claimed_at);
+    correlate(rn, NULL);
 }

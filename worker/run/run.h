@@ -3,6 +3,7 @@
 #ifndef WORKER_RUN_RUN_H
 #define WORKER_RUN_RUN_H
 
+#include "core/base/correlation.h"
 #include "core/model/task.h"
 #include "worker/hold/health.h"
 #include "worker/run/session.h"
@@ -10,8 +11,10 @@
 /* What one run thread owns. */
 typedef struct runner {
     worker *w;
-    int slot;            /* its entry of w->calls */
-    store *main, *cache; /* DB_REQUEST, DB_SYNC */
+    ida_correlation correlation; /* of the task in hand */
+    ida_env env;                 /* the worker's, with that while there is one */
+    int slot;                    /* its entry of w->calls */
+    store *main, *cache;         /* DB_REQUEST, DB_SYNC */
     session_cache sessions;
     int64_t looked_to; /* due instant that directories were made ready for last */
     int ready;         /* by this thread too */

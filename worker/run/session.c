@@ -96,8 +96,7 @@ directory_class run_session_renew(session_cache *cache, session *s, directory_er
     apr_pool_create(&s->dir_pool, s->pool);
     directory *opened = NULL;
     hold_crash_call_begins(cache->w, s->tenant_id, s->kind);
-    directory_class class = s->ops->open(&opened, &cache->w->env, s->tenant, s->kind, s->dir_pool,
-                                         e);
+    directory_class class = s->ops->open(&opened, cache->env, s->tenant, s->kind, s->dir_pool, e);
     hold_crash_call_ends();
     s->dir = class == DIRECTORY_OK ? opened : NULL;
     return class;

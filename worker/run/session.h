@@ -18,6 +18,7 @@ typedef struct session {
 
 typedef struct session_cache {
     worker *w;
+    const ida_env *env; /* of directories; must live as long as this */
     session *first;
     int count;
 } session_cache;

@@ -337,7 +337,7 @@ step_end step_access(run *r)
         r->failure = r->failure ? r->failure
                                 : ida_printf(r->pool, "%s: %s", run_shown(r), r->step.detail);
     }
-    r->step.at = ida_now(&r->w->env);
+    r->step.at = ida_now(&r->runner->env);
     end = run_fenced(r, write_noted, &d);
     r->recorded = end == STEP_ON;
     return end;

@@ -165,7 +165,7 @@ static ida_kind settle(run *r, store *s, ida_ctx *c, void *baton)
 static step_end settle_names(run *r, creation *cr)
 {
     naming_work work = {.r = r, .cr = cr};
-    int64_t now = ida_now(&r->w->env);
+    int64_t now = ida_now(&r->runner->env);
     json_object_set_new(r->progress, "createSent", json_true());
     if (cr->fresh || cr->next_upn) {
         json_object_set_new(r->progress, "createSentAt", json_integer(now));
@@ -220,7 +220,7 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
                                      at ? (apr_size_t)(at - r->task->upn) : strlen(r->task->upn));
     const char *names[] = {cr->person.firstname, cr->person.surname, local, cr->person.middle_name,
                            NULL};
-    password_make(&r->w->env, names, password);
+    password_make(&r->runner->env, names, password);
     call->create = (directory_create){.person = &cr->person,
                                       .display_name = cr->display_number
                                                           ? ida_printf(r->pool, "%s %d",
@@ -252,7 +252,7 @@ static ida_kind write_unsent(run *r, store *s, ida_ctx *c, void *baton)
  * Wait for a synchronisation to show the owner before the name is skipped. */
 static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 {
-    int64_t now = ida_now(&r->w->env), since = cr->unseen_since ? cr->unseen_since : now;
+    int64_t now = ida_now(&r->runner->env), since = cr->unseen_since ? cr->unseen_since : now;
     json_object_set_new(r->progress, "createSent", json_false());
     json_object_set_new(r->progress, "unseenSince", json_integer(since));
     step_end end = run_store(r, write_unsent, NULL);
@@ -261,8 +261,8 @@ static step_end wait_for_sight(run *r, creation *cr, const directory_error *e)
 
 static int may_be_seen_yet(const run *r, const creation *cr, const directory_error *e)
 {
-    return e->unseen && (!cr->unseen_since ||
-                         ida_now(&r->w->env) - cr->unseen_since < r->account->session->ops->lag_ms);
+    return e->unseen && (!cr->unseen_since || ida_now(&r->runner->env) - cr->unseen_since <
+                                                  r->account->session->ops->lag_ms);
 }
 
 static step_end not_made(run *r, const create_call *call, const directory_error *e)

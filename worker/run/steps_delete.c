@@ -371,7 +371,7 @@ step_end step_revoke_memberships(run *r)
 static step_end enabled_still(run *r)
 {
     int64_t last = run_last_write(r);
-    int64_t age = ida_now(&r->w->env) - last;
+    int64_t age = ida_now(&r->runner->env) - last;
     return age < r->account->session->ops->lag_ms
                ? run_lags(r, last,
                           "The account was disabled, but the directory still shows it as enabled.")

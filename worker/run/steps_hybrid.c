@@ -18,7 +18,7 @@
  * yet. */
 static step_end wait_for_it(run *r, const char *what)
 {
-    int64_t since = run_last_write(r), waited = ida_now(&r->w->env) - since;
+    int64_t since = run_last_write(r), waited = ida_now(&r->runner->env) - since;
     if (waited >= SYNCHRONISATION_MS && r->account->stranger) {
         return step_gone(r, what);
     }

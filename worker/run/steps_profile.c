@@ -133,7 +133,7 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
     json_t *payload = ida_update_to_json(r->pool, &update);
     ida_json_put(payload, "managerTask", creation->id); /* with which it is moved */
     ida_task *task = apr_pcalloc(r->pool, sizeof *task);
-    *task = (ida_task){.id = ida_new_id(r->pool, &r->w->env),
+    *task = (ida_task){.id = ida_new_id(r->pool, &r->runner->env),
                        .tenant = r->task->tenant,
                        .type = IDA_USER_UPDATE,
                        .state = IDA_QUEUED,
@@ -149,7 +149,7 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
                        .zone = creation->zone,
                        .due_at = creation->due_at,
                        .next_at = creation->due_at,
-                       .created_at = ida_now(&r->w->env),
+                       .created_at = ida_now(&r->runner->env),
                        .payload = ida_json_text(r->pool, payload),
                        .progress = "{}",
                        .warnings = "[]",
@@ -162,7 +162,7 @@ static step_end manager_comes_later(run *r, const manager_call *call, const ida_
     const char *day = zone_schedule_people(c, creation->zone, creation->due_at);
     step_says(r, IDA_STEP_SKIPPED, "The manager %s is created at %s; task %s sets it then.",
               call->upn, day, task->id);
-    r->step.at = ida_now(&r->w->env);
+    r->step.at = ida_now(&r->runner->env);
     audit_record *record = run_audit(r, c, "task.step", "ok", r->step.detail);
     json_t *parameters = ida_json_load(r->pool, record->parameters);
     ida_json_put(parameters, "queued", task->id);
@@ -199,7 +199,7 @@ static step_end manager_missing(run *r, const manager_call *call)
             r, ida_printf(r->pool, "The manager %s was not found in the directory.", call->upn));
     }
     if (!kind && queued->state == IDA_QUEUED &&
-        queued->due_at > ida_now(&r->w->env) + MANAGER_SOON_MS) {
+        queued->due_at > ida_now(&r->runner->env) + MANAGER_SOON_MS) {
         return manager_comes_later(r, call, queued);
     }
     if (!kind && run_last_try(r)) {
@@ -343,7 +343,7 @@ static step_end photo_fails(run *r, const directory_error *e)
 {
     step_end end = run_fails(r, e);
     int last = r->task->attempts + 1 >= TRIES_MAX,
-        late = end == STEP_LAG && ida_now(&r->w->env) - r->lag_since >= PHOTO_LAG_MS;
+        late = end == STEP_LAG && ida_now(&r->runner->env) - r->lag_since >= PHOTO_LAG_MS;
     if (late || end == STEP_FAILED || ((end == STEP_LATER || end == STEP_UNSURE) && last)) {
         ida_outcome outcome = end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED;
         run_warn(r, ida_printf(r->pool, "The photo was not set: %s", r->step.detail));

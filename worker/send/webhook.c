@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/correlation.h"
 #include "core/base/secret_path.h"
 #include "core/base/text.h"
 #include "core/tenant/shape.h"
@@ -339,6 +340,12 @@ static webhook_outcome judge(const exchange *x, CURLcode code, long status, cons
     return x->sent ? WEBHOOK_LOST : WEBHOOK_LATER;
 }
 
+/* libcurl sends no header whose line ends with the colon. */
+static const char *traced(apr_pool_t *pool, const char *name, const char *value)
+{
+    return apr_pstrcat(pool, name, value, NULL);
+}
+
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
                              int *retry_after_ms, const char **detail)
 {
@@ -356,7 +363,9 @@ webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook
                            "User-Agent: mod_idadmin/" IDA_VERSION,
                            apr_pstrcat(pool, "webhook-id: ", call->id, NULL),
                            ida_printf(pool, "webhook-timestamp: %lld", (long long)(now / 1000)),
-                           apr_pstrcat(pool, "webhook-signature: ", signature, NULL)};
+                           apr_pstrcat(pool, "webhook-signature: ", signature, NULL),
+                           traced(pool, IDA_REQUEST_ID ": ", ida_correlation_id(env)),
+                           traced(pool, "traceparent: ", ida_correlation_trace(env))};
     struct curl_slist list[sizeof lines / sizeof *lines] = {{0}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         list[i].data = (char *)(uintptr_t)lines[i];

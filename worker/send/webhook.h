@@ -25,7 +25,8 @@ typedef enum webhook_outcome {
     WEBHOOK_GONE     /* 410: refused for good, and so would be every other call */
 } webhook_outcome;
 
-/* Takes at most WEBHOOK_MS. *detail is for people, in `pool`; *retry_after_ms: requested by a
+/* The identity of the request that `env` is about goes along, as X-Request-Id and traceparent.
+ * Takes at most WEBHOOK_MS. *detail is for people, in `pool`; *retry_after_ms: requested by a
  * 429 or 503, at most WEBHOOK_RETRY_AFTER_MOST_MS; otherwise 0. */
 #define WEBHOOK_MS 15000
 #define WEBHOOK_RETRY_AFTER_MOST_MS (3600 * 1000)

@@ -30,6 +30,7 @@ json_t *ida_audit_line(const audit_row *row)
     ida_json_put(object, "outcome", r->outcome);
     ida_json_put_or_null(object, "detail", r->detail);
     ida_json_put_or_null(object, "address", r->address);
+    ida_json_put_or_null(object, "correlationId", r->correlation);
     if (row->erased) {
         json_object_set_new(object, "erased", json_true());
     }
@@ -49,13 +50,14 @@ static json_t *record_json(ida_ctx *c, const audit_row *row)
     return out;
 }
 
-/* Answered reads are left out because of their number, unless the filter means them: one actor,
- * the API's category, or calls that failed. */
+/* Answered reads are left out because of their number, unless the filter means them: one actor, one
+ * request, the API's category, or calls that failed. */
 static int with_reads(const json_t *a)
 {
     const char *category = ida_json_string(a, "category"), *outcome = ida_json_string(a, "outcome");
     return json_is_true(json_object_get(a, "includeReads")) || ida_json_string(a, "actor") ||
-           (category && strcmp(category, "api") == 0) || (outcome && strcmp(outcome, "ok") != 0);
+           ida_json_string(a, "correlationId") || (category && strcmp(category, "api") == 0) ||
+           (outcome && strcmp(outcome, "ok") != 0);
 }
 
 ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
@@ -68,6 +70,7 @@ ida_kind ida_audit_filter(ida_call *call, store_audit_filter *out)
         .action = ida_json_string(a, "action"),
         .outcome = ida_json_string(a, "outcome"),
         .task = ida_json_string(a, "taskId"),
+        .correlation = ida_json_string(a, "correlationId"),
         .questions = with_reads(a),
         .from = ida_argument_time(call, "from"),
         .to = ida_argument_time(call, "to"),
@@ -156,6 +159,7 @@ static const ida_field item[] = {OUT_TEXT("id", ALWAYS),
                                  OUT_TEXT("outcome", OR_NULL),
                                  OUT_TEXT("detail", OR_NULL),
                                  OUT_TEXT("address", OR_NULL),
+                                 OUT_TEXT("correlationId", OR_NULL),
                                  OUT_END};
 
 static const ida_field result[] = {OUT_TEXT("note", SOMETIMES), OUT_END};

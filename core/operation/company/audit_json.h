@@ -24,6 +24,8 @@ extern const char *const ida_audit_categories[];
         {"outcome", IDA_PARAM_STRING, .max = 100,                                                 \
          .about = "ok, an error code, toolError, refused: all but ok."},                          \
         {"taskId", IDA_PARAM_STRING, .max = 64, .about = "What this task was about and did."},    \
+        {"correlationId", IDA_PARAM_STRING, .max = 64,                                            \
+         .about = "X-Request-Id: all that this request did."},                                    \
         {"includeReads", IDA_PARAM_BOOLEAN, .about = "true: answered reads, too."},               \
         {"from", IDA_PARAM_TIME, .about = "At or after this UTC date or time, e.g. 2026-11-01."}, \
     {                                                                                             \

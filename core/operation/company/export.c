@@ -128,10 +128,9 @@ const ida_operation ida_op_hygiene_export = {
 
 /* --- the audit log --- */
 
-static const char *const audit_columns[] = {"id",         "at",      "category", "actor",
-                                            "label",      "action",  "target",   "endpoint",
-                                            "parameters", "outcome", "detail",   "address",
-                                            NULL};
+static const char *const audit_columns[] = {
+    "id",       "at",         "category", "actor",  "label",   "action",        "target",
+    "endpoint", "parameters", "outcome",  "detail", "address", "correlationId", NULL};
 
 static ida_kind read_audit(ida_call *call, ida_ctx *c, ida_export *x)
 {

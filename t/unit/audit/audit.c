@@ -1,6 +1,7 @@
 /* Audit: a record's text and its cutting; outbox, spool and chain on both engines. */
 #include <time.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/store/audit.h"
@@ -41,6 +42,36 @@ static char *filled(size_t len, const char *unit)
 }
 
 /* --- text --- */
+
+/* What older records and those without an identity hash to stays, and no member passes for the
+ * one before it. */
+static void test_correlation(void)
+{
+    static const ida_correlation sent = {.id = "hr-4711"};
+    ida_ctx *c = fresh();
+    ida_env of = ida_env_correlated(c->env, &sent);
+    c->env = &of;
+    audit_record *a = audit_make(c, "contoso", "api"), *b;
+    a->actor = "hr", a->label = "", a->action = "user.get", a->outcome = "ok";
+    is_str(a->correlation, "hr-4711", "a record has the identity of the request in hand");
+    char *text = audit_encode(pool, a, 0);
+    b = audit_decode(pool, text, strlen(text));
+    is_str(b ? b->correlation : NULL, "hr-4711", "also when it is read");
+    const char *whole = audit_personal_hash(pool, "00", a);
+    a->correlation = NULL;
+    const char *without = audit_personal_hash(pool, "00", a);
+    a->address = "hr-4711";
+    const char *moved = audit_personal_hash(pool, "00", a);
+    is_str(without, "fd586eb76893f3f9468c412eabd4210e0a256d270e6aceff88e26479a88335a1",
+           "without it the hash is the one from before there was any");
+    ok(strcmp(whole, without) != 0 && strcmp(whole, moved) != 0, "with it, it is another one");
+    char *longer = ida_printf(pool, "%.*s,\"correlation\":\"%s\"}", (int)strlen(text) - 1, text,
+                              filled(80, "x"));
+    ok(!audit_decode(pool, longer, strlen(longer)), "twice, it is no record");
+    char *at = strstr(text, "hr-4711");
+    longer = ida_printf(pool, "%.*s%s%s", (int)(at - text), text, filled(65, "x"), at + 7);
+    ok(!audit_decode(pool, longer, strlen(longer)), "nor one that is too long");
+}
 
 static void test_text(void)
 {
@@ -447,7 +478,7 @@ static void test_manipulation(store *main, store *ingest)
         {"an erasure by hand",
          "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, "
          "action = NULL, target = NULL, target_key = NULL, endpoint = NULL, parameters = NULL, "
-         "detail = NULL, address = NULL "
+         "detail = NULL, address = NULL, correlation = NULL "
          "WHERE tenant_id = 'contoso' AND seq = 9",
          9, "not by an erasure"},
         {"all records gone", "DELETE FROM audit.record WHERE tenant_id = 'contoso'", 1, "missing"},
@@ -533,6 +564,7 @@ int main(void)
     setup();
     env.log = count_log;
     test_text();
+    test_correlation();
     test_cut();
     test_hashes();
     for (int i = 0, engines = store_engines(); i < engines; i++) {

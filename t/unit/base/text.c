@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "core/base/correlation.h"
+#include "core/base/key.h"
 #include "core/base/time.h"
 #include "t/unit/setup.h"
 
@@ -44,6 +46,71 @@ static void validity(void)
     }
     is_int((int64_t)ida_utf16_length("a\xC3\xA5\xE2\x82\xAC\xF0\x9F\x98\x80"), 5,
            "UTF-16 units: an emoji counts two");
+}
+
+/* X-Request-Id and traceparent: what is no such value is as if it had not come. */
+static void correlation(void)
+{
+    static const char trace[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    char key[IDA_KEY_LEN + 1];
+    ida_ctx *c = fresh();
+    snprintf(key, sizeof key, "%s", ida_key_make(pool, c->env));
+    const char *const good[] = {"a", "7f3c2a1e-0d4b-4c1a-9a55-6b1de0f2a914", "Root=1-67891233/ab+=",
+                                "0123456789012345678901234567890123456789012345678901234567890123"};
+    const char *const bad[] = {NULL,
+                               "",
+                               "a b",
+                               "a\tb",
+                               "a\nX-Evil: 1",
+                               "a\"b",
+                               "a,b",
+                               "<b>",
+                               "\xC3\xA5",
+                               "a\x7f",
+                               "eva@contoso.example",
+                               "${jndi:x}",
+                               "a;b",
+                               "a]b",
+                               key,
+                               "01234567890123456789012345678901234567890123456789012345678901234"};
+    ida_correlation out, other;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        ida_correlation_take(c->env, good[i], trace, &out);
+        is_str(out.id, good[i], "accepted");
+        is_str(out.trace, trace, "with its trace");
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ida_correlation_take(c->env, bad[i], NULL, &out);
+        ida_correlation_take(c->env, bad[i], NULL, &other);
+        ok(strlen(out.id) == 32 && strspn(out.id, "0123456789abcdef") == 32 &&
+               strcmp(out.id, other.id) != 0 && !*out.trace,
+           "not accepted, so another one is made: %zu", i);
+        ida_correlation_take(c->env, bad[i], trace, &out);
+        is_str(out.id, "4bf92f3577b34da6a3ce929d0e0e4736", "or the trace's");
+    }
+    static const char *const traces[][2] = {
+        {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00",
+         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"},
+        {"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-03-what-comes",
+         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+        {"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-02",
+         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"},
+        {"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.what", ""},
+        {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", ""},
+        {"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", ""},
+        {"00-00000000000000000000000000000000-00f067aa0ba902b7-01", ""},
+        {"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", ""},
+        {"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", ""},
+        {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0", ""},
+        {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0g", ""},
+        {"00_4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", ""},
+        {"0-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-001", ""}};
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        char *copy = exact(traces[i][0], strlen(traces[i][0]) + 1);
+        ida_correlation_take(c->env, "a", copy, &out);
+        is_str(out.trace, traces[i][1], traces[i][0]);
+        free(copy);
+    }
 }
 
 static void folding(void)
@@ -302,6 +369,7 @@ int main(void)
 {
     setup();
     validity();
+    correlation();
     folding();
     cleaning();
     latin();

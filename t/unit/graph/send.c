@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "worker/base/http.h"
 #include "worker/graph/client.h"
@@ -71,6 +72,34 @@ static int said(const char *part)
         token_script(replies, (int)(sizeof replies / sizeof *replies)); \
     } while (0)
 #define JSON "Content-Type: application/json\r\n"
+
+/* The identity of the request that is carried out names it to Graph, too, as a GUID. */
+static void named_calls(void)
+{
+    static const struct {
+        ida_correlation of;
+        const char *guid; /* NULL: made of it */
+    } cases[] = {
+        {{.id = "7F3c2a1e-0d4b-4c1a-9a55-6b1de0f2a914"}, "7f3c2a1e-0d4b-4c1a-9a55-6b1de0f2a914"},
+        {{.id = "4bf92f3577b34da6a3ce929d0e0e4736"}, "4bf92f35-77b3-4da6-a3ce-929d0e0e4736"},
+        {{.id = "4bf92f3577b34da6a3ce929d0e0e47361"}, NULL},
+        {{.id = "hr-4711"}, NULL},
+    };
+    char out[GRAPH_GUID_SIZE], again[GRAPH_GUID_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ida_env of = ida_env_correlated(&env, &cases[i].of);
+        graph_request_guid(&of, pool, out);
+        is_str(graph_request_guid(&of, pool, again), out, "the same each time");
+        if (cases[i].guid) {
+            is_str(out, cases[i].guid, cases[i].of.id);
+        } else {
+            ok(out[14] == '8' && strchr("89ab", out[19]) && strlen(out) == 36, "%s: %s",
+               cases[i].of.id, out);
+        }
+    }
+    graph_request_guid(&env, pool, out);
+    ok(strcmp(graph_request_guid(&env, pool, again), out) != 0, "of no request another each time");
+}
 
 static void plain_calls(void)
 {
@@ -499,6 +528,7 @@ int main(void)
         return 1;
     }
     close(fd);
+    named_calls();
     plain_calls();
     failures();
     tokens();

@@ -75,7 +75,8 @@ static void test_json(void)
            "\"requestedBy\":{\"username\":\"hr\",\"label\":\"HR "
            "system\",\"via\":\"console\"},\"warnings\":[\"country: "
            "not a "
-           "code\"],\"error\":null,\"braked\":false,\"hold\":null,\"actions\":[\"cancel\","
+           "code\"],\"error\":null,\"correlationId\":null,\"braked\":false,\"hold\":null,"
+           "\"actions\":[\"cancel\","
            "\"reschedule\"],\"steps\":[{\"name\":\"createAccount\",\"outcome\":\"done\","
            "\"detail\":\"uid=anna.berg\",\"at\":\"2026-11-21T09:30:00Z\"},{\"name\":\"setManager\","
            "\"outcome\":null,\"detail\":null,\"at\":null}]}",

@@ -1,0 +1,4 @@
+-- The request that queued a task: its identity, and its trace as it is passed on. NULL: the task is
+-- older, or no request asked for it.
+ALTER TABLE task ADD COLUMN correlation TEXT;
+ALTER TABLE task ADD COLUMN trace TEXT;
