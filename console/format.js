@@ -70,23 +70,60 @@ export const word = (prefix, name) => (has(`${prefix}.${name}`) ? t(`${prefix}.$
 /* What fits a sentence of the C source: %s is any text, %d and the like a number. */
 const patternOf = (format) => new RegExp(`^${format.split(/(%l*z?[sdu])/).map((part) => (
   part === '%s' ? '(.*?)' : /^%/.test(part) ? '(\\d+)' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))).join('')}$`, 's');
-/* They come when the first one is met. */
+/* They come when the first one is met; of two that fit, the one that says more counts. */
 async function learn(language) {
   sentences = [];
   const known = (await import(`./i18n/said.${language}.js`)).default;
   if (language !== lang) return;
-  sentences = Object.entries(known).map(([format, words]) => [patternOf(format), words]);
+  sentences = Object.entries(known).sort(([a], [b]) => b.length - a.length)
+    .map(([format, words]) => [patternOf(format), words]);
   redraw();
 }
-/* Its sentence in the reader's language, null where there is none: then its own words are shown. What
- * is filled in may be a sentence again. */
-export function said(words) {
-  if (lang === 'en') return words;
-  if (!sentences) learn(lang);
+
+/* What a directory answered by a code, of LDAP or HTTP: kinds of answers that have a sentence. */
+const ANSWERS = {
+  away: [-1, -5, -11, 3, 51, 52, 408, 429, 500, 502, 503, 504], rights: [13, 50, 403], login: [8, 48, 49, 401],
+  value: [17, 19, 21, 34, 65, 400], taken: [20, 68, 409], gone: [16, 32, 404], unwilling: [53],
+};
+function answered(words) {
+  const [, code] = words.match(/(?:^|: )[A-Z][\w' ]+ \((-?\d+)\)(?:: |$)/s) || words.match(/: HTTP (\d+)\b/) || [];
+  const kind = code && (Object.keys(ANSWERS).find((one) => ANSWERS[one].includes(Number(code))) || 'other');
+  return kind ? t(`answer.${kind}`, { code }) : null;
+}
+
+/* What is filled in: a name as it is, the reasons behind names where they are known. */
+const filled = (text) => said(text) ?? text.replace(/ \(((?:[^()]|\([^()]*\))*)\)/g, (all, why) => {
+  const own = said(why);
+  return own ? ` (${own})` : all;
+});
+function whole(words) {
   for (const [pattern, own] of sentences) {
     const found = words.match(pattern);
-    if (found) return own.replace(/\{(\d)\}/g, (_, n) => said(found[n]) ?? found[n]);
+    if (found) {
+      return own.replace(/\{(\d)(\??)\}/g, (_, n, reason) => (
+        reason && filled(found[n]) === found[n] ? t('service.untold') : filled(found[n])));
+    }
   }
+  return null;
+}
+/* Parts of which each is known, or names of fields. */
+function parts(words, between, each) {
+  const all = words.split(between).map(each);
+  return all.every(Boolean) ? all.join(between) : null;
+}
+const fieldOf = (words) => {
+  const [, name, cleared] = words.match(/^(\w+)( cleared)?$/) || [];
+  return has(`field.${name}`) ? t(`field.${name}`) + (cleared ? ` (${t('service.cleared')})` : '') : whole(words);
+};
+
+/* Its sentence in the reader's language, null where there is none. What is filled in may be a sentence
+ * again. */
+export function said(words) {
+  if (lang === 'en') return answered(words) ?? words;
+  if (!sentences) learn(lang);
+  const own = (words.includes('; ') && parts(words, '; ', said)) || whole(words)
+    || parts(words, ', ', fieldOf) || answered(words);
+  if (own) return own;
   // A step and what became of it.
   const [, step, rest] = words.match(/^(\S+\/\d+ \w+|[a-z]\w+(?:@\w+)?): (.*)$/s) || [];
   const of = step && said(rest);

@@ -69,7 +69,9 @@ export function filters({ query, search, words, more = [], change, signal }) {
         onclick: () => set({ [words.name]: one.value }),
       }, one.label)));
     const fold = (more.length > 0 || inFold) && el('details', { class: 'fold',
-      ontoggle: (event) => { if (event.currentTarget.open && more.some((one) => one.suggest)) known.load(); } },
+      ontoggle: (event) => { if (event.currentTarget.open && more.some((one) => one.suggest)) {
+        known.load(more.some((one) => one.name === 'license'));
+      } } },
     el('summary', null, t(alone || phone.matches ? 'filters.alone' : 'filters.more')), inFold && choice,
     el('div', { class: 'grid' }, inputs.map((one) => one.view())));
     return el('div', { class: 'filters' },

@@ -15,7 +15,7 @@ export const shape = 'cards';
 
 const NEEDS = {
   workerNone: 'company', chainBroken: 'log', strays: 'log', offboardingFailed: 'tasks',
-  offboardingOverdue: 'tasks',
+  offboardingOverdue: 'tasks', tasksLate: 'tasks',
   syncStopped: 'company', directoryHeld: 'company', failed: 'tasks', attention: 'tasks',
   braked: 'tasks', approvals: 'access', syncFailed: 'company', directoryLate: 'company',
   keyExpiring: 'keys', secretExpiring: 'company', seatsLow: 'company',
@@ -23,6 +23,7 @@ const NEEDS = {
 const FILTER = {
   offboardingFailed: { type: 'userDelete', state: 'failed' }, failed: { state: 'failed' },
   attention: { state: 'attention' }, braked: { braked: 'true' }, offboardingOverdue: { tab: 'queued', type: 'userDelete' },
+  tasksLate: { tab: 'queued' },
 };
 
 /* worst: the first of all, which is seen first. */
@@ -30,7 +31,7 @@ function need(one, data, company, worst) {
   const first = one.sample[0] || {};
   const directory = data.directories?.find((each) => each.directory === first.directory);
   const name = first.displayName || first.userPrincipalName || first.username || '';
-  const key = [first.accountDisabled && '.disabled', !one.since && '.unknown', ''].filter((end) => typeof end === 'string')
+  const key = [first.accountDisabled ? '.disabled' : first.begun === false && '.waiting', !one.since && '.unknown', ''].filter((end) => typeof end === 'string')
     .map((end) => `need.${one.kind}${end}`).find((name) => has(name) || has(`${name}.other`));
   const values = {
     n: one.count, name: bdi(name), directory: first.directory ? word('the', first.directory) : '',

@@ -30,7 +30,7 @@ function everybody({ company, query, signal }) {
         ({ name, label: t(`field.${name}`), max: 256, suggest: name !== 'employeeId' })),
       { name: 'manager', label: t('field.manager'), kind: 'person' },
       { name: 'group', label: t('people.group'), max: 256 },
-      { name: 'license', label: t('people.license'), max: 256 },
+      { name: 'license', label: t('people.license'), max: 256, suggest: true },
       { name: 'inactiveDays', label: t('people.inactive'), kind: 'number', attrs: { min: 1, max: 36500 } },
       { name: 'lastSignInBefore', label: t('people.before'), kind: 'date' },
       { name: 'lastSignInAfter', label: t('people.after'), kind: 'date' },

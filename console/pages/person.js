@@ -7,7 +7,7 @@ import { actionText, directoryName, rich, stepName, t, taskTitle, when, word }
 import { copyable } from '../components/copy.js';
 import { box, button, card, facts, fold, head, statePill, statusPill, tabs, timeline }
   from '../components/page.js';
-import { part } from '../components/states.js';
+import { part, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 import { line } from './line.js';
 import { restore } from './restore.js';
@@ -99,14 +99,13 @@ function evidence({ user, signal }) {
       return {
         icon: one.proof ? 'done' : 'attention', tone: one.proof ? 'ok' : 'warn', title: name,
         beside: one.at && when(one.at, 'second'),
-        detail: [by, word('outcome', one.outcome ?? 'waits'), one.detail && el('span', { lang: 'en' },
-          bdi(one.detail)), one.proof ? t('evidence.record', { record: one.proof.seq })
+        detail: [by, word('outcome', one.outcome ?? 'waits'), quote(one.detail), one.proof ? t('evidence.record', { record: one.proof.seq })
           : t('evidence.noRecord')].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
       };
     };
     return [
       data.notProven.length ? box('warn', el('h2', null, t('evidence.open')),
-        el('ul', { lang: 'en' }, data.notProven.map((one) => el('li', null, bdi(one)))))
+        el('ul', null, data.notProven.map((one) => el('li', null, quote(one)))))
         : box('ok', el('h2', null, t('evidence.whole'))),
       ...data.offboardings.map((one) => card({ title: taskTitle(one), beside: button(t('evidence.print'),
         { run: () => print(), kind: 'small' }) },

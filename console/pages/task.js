@@ -8,7 +8,7 @@ import { age, city, clockOf, dayOf, directoryName, forViewer, has, rich, stepNam
 import { href, reload } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { confirm, open } from '../components/dialog.js';
-import { field } from '../components/form.js';
+import { comment, field } from '../components/form.js';
 import { box, button, card, facts, fold, head, pill, statePill, timeline } from '../components/page.js';
 import { errorText, notice, part, quote, safely, unnotice } from '../components/states.js';
 import { asked } from './coming.js';
@@ -54,10 +54,6 @@ function moment(due, preview) {
     value,
   };
 }
-
-/* Why, for colleagues: the record of the change keeps it. */
-const comment = () => field({ name: 'comment', label: t('act.comment'), optional: true, max: 500,
-  hint: t('act.commentHint') });
 
 /* One task: reads it, asks, and changes it if it is still as it was read. */
 export async function act(verb, id) {
@@ -190,6 +186,9 @@ export async function page({ company, params: { id }, signal }) {
     && part(() => get('audit', { taskId: id, limit: 20 }, signal), ({ items }) => (items.length
       ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords')));
   const wanted = asked(task, company, signal);
+  const comments = part(async () => (await get('task/comments', { id }, signal)).items, (items) => el('ul',
+    { class: 'bare' }, items.map((one) => el('li', null, el('blockquote', null, bdi(one.comment)),
+      el('small', { class: 'muted' }, rich('task.commented', { by: one.by || t('task.nobody'), when: when(one.at) }))))));
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `
     + `-H "X-Api-Key: $API_KEY" \\\n  '${company.links.rest}/task?id=${encodeURIComponent(id)}'`;
   const top = () => {
@@ -217,6 +216,7 @@ export async function page({ company, params: { id }, signal }) {
     view: () => el('div', { class: 'page' }, top(), safely(() => advice(task)), wanted && wanted(task),
       card({ title: t('task.steps') }, () => [timeline(task.steps.map(step(task))),
         task.warnings.length > 0 && box('warn', el('ul', null, task.warnings.map((one) => el('li', null, quote(one)))))]),
+      comments.data()?.length > 0 && card({ title: t('task.comments') }, comments.view()),
       records && card({
         title: t('task.records'),
         beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),

@@ -26,7 +26,7 @@ const tabOf = ({ tab, state, ...rest }) => (tab in TABS ? tab
 /* Why it stands where it stands. */
 const reason = (task) => (task.braked ? t('tasks.braked')
   : task.hold ? t('tasks.held', { directory: directoryName(task.hold.directory) })
-    : task.error ? said(task.error) ?? el('q', { lang: 'en' }, bdi(task.error)) : '');
+    : task.error ? said(task.error) ?? t('service.says') : '');
 
 const needing = ({ queue }) => queue.failed + queue.attention;
 const title = (n) => (n ? `${t('tasks.title')} (${n})` : t('tasks.title'));
