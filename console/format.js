@@ -151,6 +151,8 @@ const STYLES = {
   monthYear: { month: 'long', year: 'numeric' },
   minute: { ...DAY, ...CLOCK },
   moment: { ...DAY, ...CLOCK },
+  cell: { ...DAY, month: 'short', ...CLOCK },
+  cellDay: { ...DAY, month: 'short' },
   full: { ...DAY, year: 'numeric', ...CLOCK, second: '2-digit', timeZoneName: 'short' },
 };
 const made = new Map();
@@ -184,11 +186,14 @@ export function instantOf(day, time = '00:00') {
   return new Date(wanted - offsetAt(first)).toISOString().replace('.000', '');
 }
 
+/* Words that a narrow column breaks before the last one alone. */
+const together = (text) => text.replace(/ (?=.* )/g, '\u00a0');
 /* Text of an instant in the company's zone. The year stands where it is not this one. */
 export function dateText(instant, style = 'minute', timeZone = zone) {
   const at = new Date(instant);
-  const far = /day|minute|moment/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
-  return formatter(style, timeZone, far).format(at);
+  const far = /day|minute|moment|cell/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
+  const text = formatter(style, timeZone, far).format(at);
+  return style.startsWith('cell') ? together(text) : text;
 }
 /* The day of a plain date, YYYY-MM-DD, which is in no zone. */
 export const dayText = (day, style = 'day') => dateText(`${day}T12:00:00Z`, style, 'UTC');
@@ -212,12 +217,12 @@ let onPaper = false;
 export const printing = (yes) => { onPaper = yes; };
 
 /* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; moment: as it
- * stands in a sentence; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
+ * stands in a sentence; cell, cellDay: in a table; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
 export function when(instant, style = 'minute', { forYou } = {}) {
   if (!instant) return '–';
   const near = style === 'near' && !onPaper && dayOf(instant) === dayOf();
   let content = dateText(instant, near ? 'clock' : style === 'near' ? 'minute' : style);
-  if (style === 'minute' && !onPaper) {
+  if (/^(minute|cell)$/.test(style) && !onPaper) {
     const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
@@ -239,8 +244,8 @@ export function duration(ms) {
 function ageText(instant) {
   const ms = Date.parse(instant) - now();
   const [unit, size] = UNITS.findLast(([, each]) => Math.abs(ms) >= each) || UNITS[0];
-  return new Intl.RelativeTimeFormat(lang, { numeric: 'always' })
-    .format(Math.trunc(ms / size), unit);
+  return together(new Intl.RelativeTimeFormat(lang, { numeric: 'always' })
+    .format(Math.trunc(ms / size), unit));
 }
 /* "14 s ago", "in 3 min": counts by itself; the instant is its title. */
 export const age = (instant) => (instant ? el(Age, { instant }) : '–');

@@ -4,12 +4,13 @@ import { whenBack } from '../api.js';
 import { announce, el, guarded, icon, redraw, report } from '../dom.js';
 import { has, listed, said, t, word } from '../format.js';
 
-/* What the service says, in the reader's language, with its own words folded beneath. Without such a
- * sentence an English reader sees its words, others that they are there. */
+/* What the service says, in the reader's language. Without such a sentence an English reader sees its
+ * words, others that they are there. */
+export const inWords = (text) => text && el('bdi', { class: 'quote' }, said(text) ?? t('service.says'));
+/* The same with its own words folded beneath. */
 export function quote(text) {
   if (!text) return null;
-  const own = said(text);
-  return el('span', { class: 'quote' }, el('bdi', null, own ?? t('service.says')), own !== text
+  return el('span', { class: 'quote' }, inWords(text), said(text) !== text
     && el('details', { class: 'fold small' }, el('summary', null, t('error.detail')),
       el('q', { lang: 'en' }, el('bdi', null, text))));
 }

@@ -191,7 +191,7 @@ export default {
     accountEnabled: 'Account', date: 'Day', time: 'Time',
   },
   people: {
-    search: 'Name, address or user name', status: 'Status', all: 'All', license: 'License',
+    offboard: 'Offboard', search: 'Name, address or user name', status: 'Status', all: 'All', license: 'License',
     group: 'Group', inactive: 'Inactive for days', before: 'Last sign-in before',
     after: 'Last sign-in after', createdAfter: 'Created after', createdBefore: 'Created before', person: 'Person', work: 'Work',
     signIn: 'Last sign-in', never: 'never, or not recorded', asOf: 'As the directory was read',

@@ -193,7 +193,7 @@ export default {
     accountEnabled: 'Konto', date: 'Dag', time: 'Tid',
   },
   people: {
-    search: 'Namn, adress eller användarnamn', status: 'Status', all: 'Alla', license: 'Licens',
+    offboard: 'Avslut', search: 'Namn, adress eller användarnamn', status: 'Status', all: 'Alla', license: 'Licens',
     group: 'Grupp', inactive: 'Inaktiv i antal dagar', before: 'Senast inloggad före',
     after: 'Senast inloggad efter', createdAfter: 'Skapad efter', createdBefore: 'Skapad före', person: 'Person',
     work: 'Arbete', signIn: 'Senast inloggad', never: 'aldrig, eller inte noterat',

@@ -75,7 +75,7 @@ const tasks = ({ user, signal }) => listed(t('nav.tasks'), {
       word('type', row.type)) },
     { key: 'state', sort: (row) => word('state', row.state), label: t('people.status'), cell: (row) => statePill(row.state) },
     { key: 'due', sort: (row) => row.scheduledAtUtc, order: { asc: 'due' }, label: t('person.due'),
-      cell: (row) => when(row.scheduledAtUtc) },
+      cell: (row) => when(row.scheduledAtUtc, 'cell') },
     { key: 'by', sort: asker, label: t('person.by'), cell: (row) => bdi(asker(row)) },
   ],
 });
@@ -85,7 +85,7 @@ const log = ({ user, signal }) => listed(t('nav.log'), {
   none: () => ({ text: t('person.noLog') }),
   columns: [
     { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
-    { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at) },
+    { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at, 'cell') },
     { key: 'outcome', sort: (row) => row.outcome, label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
       : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
   ],

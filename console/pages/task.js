@@ -10,7 +10,7 @@ import { copyable } from '../components/copy.js';
 import { confirm, open } from '../components/dialog.js';
 import { comment, field } from '../components/form.js';
 import { box, button, card, facts, fold, head, pill, statePill, timeline } from '../components/page.js';
-import { errorText, notice, part, quote, safely, unnotice } from '../components/states.js';
+import { errorText, inWords, notice, part, quote, safely, unnotice } from '../components/states.js';
 import { asked } from './coming.js';
 import { recordLine } from './log.js';
 
@@ -145,7 +145,7 @@ const step = (task) => (one) => {
   return {
     icon, tone, title: el('strong', { title: technical }, bdi(name)),
     beside: [outcomeOf(one, task), one.at && [' ', when(one.at, 'second')]],
-    detail: [by && el('div', null, bdi(by)), quote(one.detail)],
+    detail: [by && el('div', null, bdi(by)), inWords(one.detail)],
   };
 };
 
@@ -222,7 +222,8 @@ export async function page({ company, params: { id }, signal }) {
         beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),
       }, records.view()),
       card({ title: t('error.detail') }, facts([['ID', copyable(id)]]),
-        fold(t('task.steps'), el('ul', null, task.steps.map((one) => el('li', null, el('code', null, one.name))))),
+        fold(t('task.steps'), el('ul', null, task.steps.map((one) => el('li', null, el('code', null, one.name),
+          one.detail && [': ', el('q', { lang: 'en' }, bdi(one.detail))])))),
         fold(t('task.same'), copyable(line, { what: 'curl', block: true })))),
     poll: [{
       path: 'task', query: { id }, every: () => (task.state === 'running' ? 2000 : 10000),

@@ -81,7 +81,7 @@ sub english {
         const all = document.createTreeWalker(page, NodeFilter.SHOW_TEXT);
         for (let node; (node = all.nextNode());) {
             const at = node.parentElement;
-            if (at.checkVisibility() && !at.closest('code, pre, .copyable, bdi:not(.quote bdi)')
+            if (at.checkVisibility() && !at.closest('code, pre, .copyable, bdi:not(.quote, .quote bdi)')
                 && /\b(the|was|of|and|with|this|has|been|which|are|cannot|must|to|no)\b/i
                     .test(node.data)) found.push(node.data);
         }
