@@ -107,8 +107,9 @@ subtest 'sentences' => sub {
     is_deeply([sort grep { !exists $words{$_} && s/%l*z?[sdu]//gr =~ /[a-z]{3}.*[a-z]{2}/i }
         keys %said], [], 'each is said in Swedish');
     # What is put together of literals has each of them in the sources.
+    my $apart = qr/%l*z?[sdu]|, (?=disabled)| \((?=%)|\)$| as (?=%)/;
     is_deeply([grep { my $words = $_; !exists $said{$words}
-        && grep { index($written, s{^[\s:]+|[\s:]+$}{}gr) < 0 } split /%l*z?[sdu]|, (?=disabled)| \((?=%)|\)$| as (?=%)/, $words }
+        && grep { index($written, s{^[\s:]+|[\s:]+$}{}gr) < 0 } split $apart, $words }
         sort keys %words], [], 'and no other');
     for my $sentence (sort keys %words) {
         my $places = () = $sentence =~ /%l*z?[sdu]/g;
@@ -127,7 +128,7 @@ subtest 'steps and needs' => sub {
         cmp_ok(scalar @{ $names{$kind} }, '>', 9, "there are names of a $kind");
         for my $language (qw(en sv)) {
             my %own = map { %{ texts("i18n/$_.js") } } $language, "$language.tasks";
-            is_deeply([grep { my $name = "$kind.$_"; !grep { defined $own{$_} } $name, "$name.other" }
+            is_deeply([grep { !defined $own{"$kind.$_"} && !defined $own{"$kind.$_.other"} }
                 sort @{ $names{$kind} }], [], "each $kind in $language.js");
         }
     }

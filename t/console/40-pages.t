@@ -78,12 +78,13 @@ JS
 sub english {
     return @{ $browser->script(<<'JS') };
         const page = document.getElementById('page'), found = [];
+        const word = /\b(the|was|of|and|with|this|has|been|which|are|cannot|must|to|no)\b/i;
         const all = document.createTreeWalker(page, NodeFilter.SHOW_TEXT);
         for (let node; (node = all.nextNode());) {
             const at = node.parentElement;
-            if (at.checkVisibility() && !at.closest('code, pre, .copyable, bdi:not(.quote, .quote bdi)')
-                && /\b(the|was|of|and|with|this|has|been|which|are|cannot|must|to|no)\b/i
-                    .test(node.data)) found.push(node.data);
+            if (at.checkVisibility()
+                && !at.closest('code, pre, .copyable, bdi:not(.quote, .quote bdi)')
+                && word.test(node.data)) found.push(node.data);
         }
         return found.concat([...page.querySelectorAll('[lang=en]')]
             .filter((one) => one.checkVisibility()).map((one) => one.innerText));

@@ -37,8 +37,8 @@ my $green = lamp();
 
 subtest 'every kind of need' => sub {
     my @kinds = qw(workerNone chainBroken strays offboardingFailed offboardingOverdue tasksLate
-        syncStopped directoryHeld failed attention braked approvals syncFailed directoryLate keyExpiring
-        secretExpiring seatsLow);
+        syncStopped directoryHeld failed attention braked approvals syncFailed directoryLate
+        keyExpiring secretExpiring seatsLow);
     for my $since (undef, '2026-11-01T08:00:00Z') {
         for my $sample ([], [{ displayName => 'Erik Holm', userPrincipalName => 'erik@x.example',
             directory => 'onPremises', username => 'hr', reason => 'record 7: it does not fit',
@@ -59,10 +59,11 @@ subtest 'every kind of need' => sub {
     # What is said of an overdue leaver follows from the steps that are done.
     for my $one ([begun => JSON::PP::false, qr/has not begun.*may still have access/],
         [begun => JSON::PP::true, qr/is overdue since.*may still have access/],
-        [accountDisabled => JSON::PP::true, qr/the account of Erik Holm is disabled, but not all/]) {
+        [accountDisabled => JSON::PP::true, qr/account of Erik Holm is disabled, but not all/]) {
         $between->tells(overview => { needs => [{ kind => 'offboardingOverdue',
             severity => 'critical', count => 1, since => '2026-11-01T08:00:00Z',
-            sample => [{ displayName => 'Erik Holm', taskId => '01x', $one->[0] => $one->[1] }] }] });
+            sample => [{ displayName => 'Erik Holm', taskId => '01x',
+                $one->[0] => $one->[1] }] }] });
         wake();
         told($one->[2], "$one->[0]: $one->[1]");
     }

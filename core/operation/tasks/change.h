@@ -21,7 +21,6 @@ typedef struct ida_task_change {
     int own;                /* 1: the task was requested by the same person in the console */
 } ida_task_change;
 
-
 /* {"task": ...}, like the answer of GET task, with texts cleaned: input of its entity tag. */
 json_t *ida_task_result(ida_ctx *c, const ida_task *task);
 
