@@ -400,8 +400,9 @@ subtest 'a person must leave now, and the directory is held' => sub {
     $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
     told(qr/Queued\. It begins as soon as nothing holds it/, 'it is queued');
     is(scalar $browser->all('.notice.ok'), 0, 'without a green tick');
+    my $task = $browser->url;
     $company->sign_in('operator');
-    $browser->goto($browser->url);
+    $browser->goto($task);
     told(qr/Comments\s+Agreed with the manager\s+administrator/, 'an operator reads why');
 };
 
