@@ -231,7 +231,8 @@ export async function page({ company, params: { id }, signal }) {
         ({ task } = data);
         if (task.state !== 'queued') unnotice('queued');
       },
-    }, records && { path: 'audit', query: { taskId: id, limit: 20 }, every: 10000, apply: records.set }]
+    }, { path: 'task/comments', query: { id }, every: 10000, apply: ({ items }) => comments.set(items) },
+    records && { path: 'audit', query: { taskId: id, limit: 20 }, every: 10000, apply: records.set }]
       .filter(Boolean),
   };
 }
