@@ -15,11 +15,21 @@ const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).
   (typeof one === 'string' ? { [(before + key).replace(/\.$/, '')]: one }
     : flat(one, `${before}${key}.`))));
 
+/* The Overview does without a half of the texts, which every other page asks for. */
+let rest;
+export const allTexts = () => {
+  rest ||= import(`./i18n/${lang}.tasks.js`).then((file) => { Object.assign(texts, flat(file.default)); },
+    (error) => { rest = null; throw error; });
+  return rest;
+};
+
 export async function loadLanguage(chosen) {
   const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
   lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
-  const files = await Promise.all([import(`./i18n/${lang}.js`), import(`./i18n/${lang}.tasks.js`)]);
-  texts = Object.assign({}, ...files.map((file) => flat(file.default)));
+  texts = flat((await import(`./i18n/${lang}.js`)).default);
+  const had = rest;
+  rest = null;
+  if (had) await allTexts();
   sentences = null;
   plural = new Intl.PluralRules(lang);
   numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });

@@ -290,10 +290,6 @@ export default {
     template: 'Role template', own: 'This is your own account.', tabs: 'Parts',
     tab: { profile: 'Profile', access: 'Access', tasks: 'Tasks', log: 'Log', evidence: 'Evidence' },
   },
-  kind: {
-    security: 'Security', distribution: 'Distribution', microsoft365: 'Microsoft 365',
-    dynamic: 'By rule', mailEnabledSecurity: 'Security with mail',
-  },
   source: {
     direct: 'directly', role_template: 'by the role template {name}',
     iga_request: 'approved on {at}: {name}', dynamic_group: 'by a rule of the directory',

@@ -293,10 +293,6 @@ export default {
     own: 'Det här är ditt eget konto.', tabs: 'Delar',
     tab: { profile: 'Profil', access: 'Behörigheter', tasks: 'Ärenden', log: 'Logg', evidence: 'Bevis' },
   },
-  kind: {
-    security: 'Säkerhet', distribution: 'Distribution', microsoft365: 'Microsoft 365',
-    dynamic: 'Enligt regel', mailEnabledSecurity: 'Säkerhet med e-post',
-  },
   source: {
     direct: 'direkt', role_template: 'genom rollmallen {name}',
     iga_request: 'godkänd {at}: {name}', dynamic_group: 'enligt en regel i katalogen',

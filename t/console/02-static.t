@@ -211,6 +211,16 @@ subtest 'languages' => sub {
     push @missing, "$_ in " . join(', ', sort keys %{ $used{$_} })
         for grep { !exists $en->{$_} && !exists $en->{"$_.one"} } sort keys %used;
     is_deeply(\@missing, [], 'every text that is used is there');
+    # The Overview and the frame do without the second file, which the other pages load.
+    my $first = texts('i18n/en.js');
+    my @early = qw(app.js router.js format.js movers.js pages/overview.js components/chart.js
+        components/dialog.js components/menu.js components/page.js components/person-picker.js
+        components/states.js);
+    is_deeply([map { my $file = $_; map {"$_ in $file"} grep { $used{$_}{$file}
+        && !defined $first->{$_} && !defined $first->{"$_.one"} } sort keys %used } @early], [],
+        'the first file has what is shown first');
+    is_deeply([grep { exists texts('i18n/en.tasks.js')->{$_} } sort keys %$first], [],
+        'a text stands in one file');
 };
 
 done_testing;
