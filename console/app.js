@@ -2,7 +2,7 @@
 import { ApiError, address, events, get, isPaused, isStale, now, pause, poll, useCompany, wake }
   from './api.js';
 import { announce, draw, el, icon, mount, redraw, remembered } from './dom.js';
-import { LANGUAGES, age, city, dateText, has, language, listed, loadLanguage, printing, t, useZone, word }
+import { LANGUAGES, age, allTexts, city, dateText, has, language, listed, loadLanguage, printing, t, useZone, word }
   from './format.js';
 import { go, href, isWaiting, mayOpen, pageKey, pageView, parse, reload, start } from './router.js';
 import { dialogs, open } from './components/dialog.js';
@@ -127,7 +127,10 @@ const search = () => {
   const box = combobox({
     label: t('frame.find'), placeholder: t('frame.find'), hideLabel: true, type: 'search', pause: 120,
     empty: true, group: (hit) => hit.group, render: (hit) => hit.view, text: () => '',
-    load: async (query, signal) => (await import('./find.js')).find(query, company, signal),
+    load: async (query, signal) => {
+      const [{ find: all }] = await Promise.all([import('./find.js'), allTexts()]);
+      return all(query, company, signal);
+    },
     pick: (hit) => { box.set(''); go(hit.to); },
     enter: company.can('people.read') ? (query) => { box.set(''); go(href('people', '', { query })); } : null,
   });

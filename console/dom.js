@@ -133,3 +133,7 @@ export const later = (ms, run) => {
   let timer;
   return (...values) => { clearTimeout(timer); timer = setTimeout(run, ms, ...values); };
 };
+
+/* On a phone the rows of a list begin high: what stands above them is folded. */
+export const phone = matchMedia('(max-width:40em)');
+phone.addEventListener('change', () => redraw());

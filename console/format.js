@@ -15,11 +15,21 @@ const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).
   (typeof one === 'string' ? { [(before + key).replace(/\.$/, '')]: one }
     : flat(one, `${before}${key}.`))));
 
+/* The Overview does without a half of the texts, which every other page asks for. */
+let rest;
+export const allTexts = () => {
+  rest ||= import(`./i18n/${lang}.tasks.js`).then((file) => { Object.assign(texts, flat(file.default)); },
+    (error) => { rest = null; throw error; });
+  return rest;
+};
+
 export async function loadLanguage(chosen) {
   const wanted = [chosen, ...navigator.languages].map((tag) => (tag || '').slice(0, 2));
   lang = wanted.find((tag) => LANGUAGES[tag]) || 'en';
-  const files = await Promise.all([import(`./i18n/${lang}.js`), import(`./i18n/${lang}.tasks.js`)]);
-  texts = Object.assign({}, ...files.map((file) => flat(file.default)));
+  texts = flat((await import(`./i18n/${lang}.js`)).default);
+  const had = rest;
+  rest = null;
+  if (had) await allTexts();
   sentences = null;
   plural = new Intl.PluralRules(lang);
   numbers = new Intl.NumberFormat(lang, { maximumFractionDigits: 1 });
@@ -70,23 +80,60 @@ export const word = (prefix, name) => (has(`${prefix}.${name}`) ? t(`${prefix}.$
 /* What fits a sentence of the C source: %s is any text, %d and the like a number. */
 const patternOf = (format) => new RegExp(`^${format.split(/(%l*z?[sdu])/).map((part) => (
   part === '%s' ? '(.*?)' : /^%/.test(part) ? '(\\d+)' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))).join('')}$`, 's');
-/* They come when the first one is met. */
+/* They come when the first one is met; of two that fit, the one that says more counts. */
 async function learn(language) {
   sentences = [];
   const known = (await import(`./i18n/said.${language}.js`)).default;
   if (language !== lang) return;
-  sentences = Object.entries(known).map(([format, words]) => [patternOf(format), words]);
+  sentences = Object.entries(known).sort(([a], [b]) => b.length - a.length)
+    .map(([format, words]) => [patternOf(format), words]);
   redraw();
 }
-/* Its sentence in the reader's language, null where there is none: then its own words are shown. What
- * is filled in may be a sentence again. */
-export function said(words) {
-  if (lang === 'en') return words;
-  if (!sentences) learn(lang);
+
+/* What a directory answered by a code, of LDAP or HTTP: kinds of answers that have a sentence. */
+const ANSWERS = {
+  away: [-1, -5, -11, 3, 51, 52, 408, 429, 500, 502, 503, 504], rights: [13, 50, 403], login: [8, 48, 49, 401],
+  value: [17, 19, 21, 34, 65, 400], taken: [20, 68, 409], gone: [16, 32, 404], unwilling: [53],
+};
+function answered(words) {
+  const [, code] = words.match(/(?:^|: )[A-Z][\w' ]+ \((-?\d+)\)(?:: |$)/s) || words.match(/: HTTP (\d+)\b/) || [];
+  const kind = code && (Object.keys(ANSWERS).find((one) => ANSWERS[one].includes(Number(code))) || 'other');
+  return kind ? t(`answer.${kind}`, { code }) : null;
+}
+
+/* What is filled in: a name as it is, the reasons behind names where they are known. */
+const filled = (text) => said(text) ?? text.replace(/ \(((?:[^()]|\([^()]*\))*)\)/g, (all, why) => {
+  const own = said(why);
+  return own ? ` (${own})` : all;
+});
+function whole(words) {
   for (const [pattern, own] of sentences) {
     const found = words.match(pattern);
-    if (found) return own.replace(/\{(\d)\}/g, (_, n) => said(found[n]) ?? found[n]);
+    if (found) {
+      return own.replace(/\{(\d)(\??)\}/g, (_, n, reason) => (
+        reason && filled(found[n]) === found[n] ? t('service.untold') : filled(found[n])));
+    }
   }
+  return null;
+}
+/* Parts of which each is known, or names of fields. */
+function parts(words, between, each) {
+  const all = words.split(between).map(each);
+  return all.every(Boolean) ? all.join(between) : null;
+}
+const fieldOf = (words) => {
+  const [, name, cleared] = words.match(/^(\w+)( cleared)?$/) || [];
+  return has(`field.${name}`) ? t(`field.${name}`) + (cleared ? ` (${t('service.cleared')})` : '') : whole(words);
+};
+
+/* Its sentence in the reader's language, null where there is none. What is filled in may be a sentence
+ * again. */
+export function said(words) {
+  if (lang === 'en') return answered(words) ?? words;
+  if (!sentences) learn(lang);
+  const own = (words.includes('; ') && parts(words, '; ', said)) || whole(words)
+    || parts(words, ', ', fieldOf) || answered(words);
+  if (own) return own;
   // A step and what became of it.
   const [, step, rest] = words.match(/^(\S+\/\d+ \w+|[a-z]\w+(?:@\w+)?): (.*)$/s) || [];
   const of = step && said(rest);
@@ -114,6 +161,8 @@ const STYLES = {
   monthYear: { month: 'long', year: 'numeric' },
   minute: { ...DAY, ...CLOCK },
   moment: { ...DAY, ...CLOCK },
+  cell: { ...DAY, month: 'short', ...CLOCK },
+  cellDay: { ...DAY, month: 'short' },
   full: { ...DAY, year: 'numeric', ...CLOCK, second: '2-digit', timeZoneName: 'short' },
 };
 const made = new Map();
@@ -147,11 +196,14 @@ export function instantOf(day, time = '00:00') {
   return new Date(wanted - offsetAt(first)).toISOString().replace('.000', '');
 }
 
+/* Words that a narrow column breaks before the last one alone. */
+const together = (text) => text.replace(/ (?=.* )/g, '\u00a0');
 /* Text of an instant in the company's zone. The year stands where it is not this one. */
 export function dateText(instant, style = 'minute', timeZone = zone) {
   const at = new Date(instant);
-  const far = /day|minute|moment/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
-  return formatter(style, timeZone, far).format(at);
+  const far = /day|minute|moment|cell/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
+  const text = formatter(style, timeZone, far).format(at);
+  return style.startsWith('cell') ? together(text) : text;
 }
 /* The day of a plain date, YYYY-MM-DD, which is in no zone. */
 export const dayText = (day, style = 'day') => dateText(`${day}T12:00:00Z`, style, 'UTC');
@@ -175,12 +227,12 @@ let onPaper = false;
 export const printing = (yes) => { onPaper = yes; };
 
 /* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; moment: as it
- * stands in a sentence; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
+ * stands in a sentence; cell, cellDay: in a table; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
 export function when(instant, style = 'minute', { forYou } = {}) {
   if (!instant) return '–';
   const near = style === 'near' && !onPaper && dayOf(instant) === dayOf();
   let content = dateText(instant, near ? 'clock' : style === 'near' ? 'minute' : style);
-  if (style === 'minute' && !onPaper) {
+  if (/^(minute|cell)$/.test(style) && !onPaper) {
     const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
@@ -202,8 +254,8 @@ export function duration(ms) {
 function ageText(instant) {
   const ms = Date.parse(instant) - now();
   const [unit, size] = UNITS.findLast(([, each]) => Math.abs(ms) >= each) || UNITS[0];
-  return new Intl.RelativeTimeFormat(lang, { numeric: 'always' })
-    .format(Math.trunc(ms / size), unit);
+  return together(new Intl.RelativeTimeFormat(lang, { numeric: 'always' })
+    .format(Math.trunc(ms / size), unit));
 }
 /* "14 s ago", "in 3 min": counts by itself; the instant is its title. */
 export const age = (instant) => (instant ? el(Age, { instant }) : '–');

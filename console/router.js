@@ -2,7 +2,7 @@
 // entry of the history remembers, the question before a form is left. Knows pages by name alone.
 import { ApiError, poll, queryOf, whenBack } from './api.js';
 import { busy, draw, redraw, report } from './dom.js';
-import { t } from './format.js';
+import { allTexts, t } from './format.js';
 import { choose, closeAll } from './components/dialog.js';
 import { clearNotices, failure, heldNotice, noRight, safely, skeleton, unknownPage, unnotice }
   from './components/states.js';
@@ -121,7 +121,7 @@ async function load(name, args, keepPlace) {
   if (!mayOpen(args.company, name)) return noRight(args.company, RIGHTS[name]);
   let bars;
   try {
-    const module = await import(`./pages/${name}.js`);
+    const [module] = await Promise.all([import(`./pages/${name}.js`), name === 'overview' || allTexts()]);
     bars = setTimeout(() => { if (!keepPlace) waiting = module.shape; redraw(); }, 150);
     return await module.page(args);
   } catch (error) {

@@ -94,7 +94,7 @@ export function confirm({ title, body, verb, danger, back, typed, run, wide }) {
     body: () => [made(), typed && el('div', { class: 'field' },
       el('label', { for: id }, rich('confirm.type', { text: el('bdi', { class: 'code' }, typed) })),
       el('input', {
-        id, type: 'text', autocomplete: 'off', autocapitalize: 'none', spellcheck: false,
+        id, name: 'typed', type: 'text', autocomplete: 'off', autocapitalize: 'none', spellcheck: false,
         'aria-describedby': `${id}e`, 'aria-invalid': wrong ? 'true' : null, value: text,
         oninput: (event) => { text = event.target.value; },
       }), el('p', { class: 'error', id: `${id}e` }, wrong && t('confirm.mismatch')))],

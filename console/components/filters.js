@@ -1,14 +1,10 @@
 // Owns filters above a list: a search field, a row of words, further ones folded; each that is set is
 // a chip that can be taken away. They stand in the address under the names of the arguments.
-import { el, icon, later, redraw } from '../dom.js';
+import { el, icon, later, phone, redraw } from '../dom.js';
 import { t } from '../format.js';
 import { setQuery } from '../router.js';
 import { field } from './form.js';
 import { knownWords } from './words.js';
-
-/* On a phone the rows begin high: what narrows them is folded. */
-const phone = matchMedia('(max-width:40em)');
-phone.addEventListener('change', redraw);
 
 /* query: what the address says. search {name, label}: typed. words {name, label, options[{value,
  * label}]}: one of a row, folded on a phone. more: fields of form.js, folded; suggest: true offers words
@@ -69,7 +65,9 @@ export function filters({ query, search, words, more = [], change, signal }) {
         onclick: () => set({ [words.name]: one.value }),
       }, one.label)));
     const fold = (more.length > 0 || inFold) && el('details', { class: 'fold',
-      ontoggle: (event) => { if (event.currentTarget.open && more.some((one) => one.suggest)) known.load(); } },
+      ontoggle: (event) => { if (event.currentTarget.open && more.some((one) => one.suggest)) {
+        known.load(more.some((one) => one.name === 'license'));
+      } } },
     el('summary', null, t(alone || phone.matches ? 'filters.alone' : 'filters.more')), inFold && choice,
     el('div', { class: 'grid' }, inputs.map((one) => one.view())));
     return el('div', { class: 'filters' },

@@ -2,7 +2,7 @@
 import { el, redraw, uid } from '../dom.js';
 import { t, word } from '../format.js';
 import { personField } from './person-picker.js';
-import { refusal } from './states.js';
+import { quote, refusal } from './states.js';
 
 /* {name, label, kind, value, optional, hint, options, max, ...}: kind text (default), textarea, date,
  * time, number, password, select, radio, cards (radio with a sentence each), check, checks (several, the value is their list), person, file.
@@ -105,8 +105,7 @@ export function form({ fields, layout = () => fields.map((one) => one.view()), s
     redraw();
     if (list.length || error) setTimeout(() => document.getElementById(id)?.focus());
   }
-  // A fault of the service is in English.
-  const said = ({ message, english }) => (english ? el('span', { lang: 'en' }, el('bdi', null, message)) : message);
+  const said = ({ message, english }) => (english ? quote(message) : message);
   const line = (fault) => {
     const one = of(fault.name);
     const words = [one ? one.label : word('field', fault.name), ': ', said(fault)];
@@ -140,6 +139,10 @@ export function form({ fields, layout = () => fields.map((one) => one.view()), s
   layout(), el('div', { class: 'form-foot' }, buttons, el('button', { class: 'button primary' }, submit)));
   return { view, values, dirty: () => fields.some((one) => one.changed()) };
 }
+
+/* Why, for colleagues: the record of the call keeps it, the task shows it. */
+export const comment = () => field({ name: 'comment', label: t('act.comment'), optional: true, max: 500,
+  hint: t('act.commentHint') });
 
 /* "is required" for each of the fields that is empty. */
 export const required = (values, ...names) => names.filter((name) => !values[name])

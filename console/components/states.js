@@ -4,15 +4,15 @@ import { whenBack } from '../api.js';
 import { announce, el, guarded, icon, redraw, report } from '../dom.js';
 import { has, listed, said, t, word } from '../format.js';
 
-const inEnglish = (text) => [`${t('service.says')} `, el('q', { lang: 'en' }, el('bdi', null, text))];
-/* What the service says, in the reader's language with its own words folded beneath; where there is no
- * such sentence, its words. */
+/* What the service says, in the reader's language. Without such a sentence an English reader sees its
+ * words, others that they are there. */
+export const inWords = (text) => text && el('bdi', { class: 'quote' }, said(text) ?? t('service.says'));
+/* The same with its own words folded beneath. */
 export function quote(text) {
   if (!text) return null;
-  const own = said(text);
-  return el('span', { class: 'quote' }, own === text ? el('bdi', null, text) : own
-    ? [el('bdi', null, own), el('details', { class: 'fold small' }, el('summary', null, t('error.detail')),
-      el('q', { lang: 'en' }, el('bdi', null, text)))] : inEnglish(text));
+  return el('span', { class: 'quote' }, inWords(text), said(text) !== text
+    && el('details', { class: 'fold small' }, el('summary', null, t('error.detail')),
+      el('q', { lang: 'en' }, el('bdi', null, text))));
 }
 
 /* The sentence of a refusal in the reader's language, from reason, else status; null: there is none
@@ -35,7 +35,7 @@ export const refusal = (error) => el('div', { class: 'box bad' }, icon('attentio
   el('p', null, el('strong', null, errorText(error))),
   error.fields?.length
     ? el('ul', null, error.fields.map(({ name, message }) =>
-      el('li', null, `${word('field', name)}: `, el('span', { lang: 'en' }, el('bdi', null, message)))))
+      el('li', null, `${word('field', name)}: `, quote(message))))
     : error.message && el('p', null, quote(error.message))));
 
 /* Grey bars of the shape of what comes: 'table', 'cards', 'form', 'facts'. */

@@ -1,7 +1,7 @@
 // Owns tables and lists that grow by "Show more": rows by ID, order, columns, ticks and what is done
 // with them. Below 640 px a row is a card (style.css); role attributes keep the table's meaning there.
 import { get, whenBack } from '../api.js';
-import { announce, el, icon, later, redraw, remembered } from '../dom.js';
+import { announce, el, icon, later, phone, redraw, remembered } from '../dom.js';
 import { language, t } from '../format.js';
 import { memory, parse, setQuery } from '../router.js';
 import { button } from './page.js';
@@ -121,12 +121,15 @@ function ticking({ id, rows, more }) {
   /* Beside the verbs: how many, all that match, none. */
   const bar = (verbs, { totalCount: total = 0 }) => {
     const picked = [...ticked.values()];
-    return picked.length > 0 && el('div', { class: 'bulk', role: 'region', 'aria-label': t('tasks.bulk') },
-      el('strong', null, t('tasks.ticked', { n: picked.length })), verbs(picked),
-      total > picked.length && picked.length < MOST && button(
-        total > MOST ? t('tasks.first', { n: MOST, total }) : t('tasks.everything', { n: total }),
-        { kind: 'small plain', run: takeAll, 'aria-busy': taking ? 'true' : null }),
-      button(t('tasks.untick'), { kind: 'small plain', run: clear }));
+    if (!picked.length) return null;
+    const items = [...verbs(picked), total > picked.length && picked.length < MOST && { plain: true, key: 'all',
+      label: total > MOST ? t('tasks.first', { n: MOST, total }) : t('tasks.everything', { n: total }),
+      run: takeAll, 'aria-busy': taking ? 'true' : null },
+    { label: t('tasks.untick'), plain: true, key: 'none', run: clear }].filter(Boolean);
+    return el('div', { class: 'bulk', role: 'region', 'aria-label': t('tasks.bulk') },
+      el('strong', null, t('tasks.ticked', { n: picked.length })),
+      phone.matches ? menuOf({ label: t('table.actions'), kind: 'small', items: items.map(({ key, ...one }) => one) })
+        : items.map(({ label, plain, ...one }) => button(label, { kind: plain ? 'small plain' : 'small', ...one })));
   };
   return { ticked, change, clear, keep, bar };
 }
@@ -135,8 +138,8 @@ function ticking({ id, rows, more }) {
  * cannot be had is said in its place.
  * query(): its arguments. filter: of filters(), whose values the address keeps. none(): the empty state
  * {text, action}. of(data): the page {items, totalCount, nextCursor} in an answer that is not one.
- * every: as of poll(), rows are given. note: "2 tasks changed". bulk(rows): buttons for those that are
- * ticked; without it none can be. name: of the list, where columns are chosen and views saved.
+ * every: as of poll(), rows are given. note: "2 tasks changed". bulk(rows): [{label, icon, key, run}] for those that
+ * are ticked; without it none can be. name: of the list, where columns are chosen and views saved.
  * columns, as of table(), with key and: sort(row), what a row is sorted by; order {asc, desc}, words by
  * which the service sorts, which else is done here, of up to 1,000 rows.
  * Answers {view(), tools(), ready, poll, reload(), rows(), page(), clear()}; reload announces the number

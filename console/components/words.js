@@ -4,19 +4,32 @@ import { redraw } from '../dom.js';
 
 const NAMES = ['department', 'jobTitle', 'office', 'city', 'country', 'company'];
 
-/* load() asks for them once; of(name): those that are known by now, in order. */
+const quietly = (asked) => asked.catch((error) => {
+  if (error.status === undefined && error.name !== 'AbortError') throw error;
+});
+/* The list of people tells no licences: role templates do, and hygiene those that nobody uses. */
+async function licences(signal) {
+  const [templates, unused] = await Promise.all([quietly(get('role-templates', { limit: 200 }, signal)),
+    quietly(get('hygiene', { sections: 'disabledWithAccess', limit: 200 }, signal))]);
+  const given = await Promise.all((templates?.items ?? []).slice(0, 20).map(({ id }) =>
+    quietly(get('role-template', { roleTemplate: id }, signal))));
+  return [...given.map((one) => one?.roleTemplate), ...unused?.sections.disabledWithAccess.items ?? []]
+    .flatMap((one) => one?.licenses ?? []);
+}
+/* load() asks for them once, licensed: for licences too; of(name): those that are known by now. */
 export function knownWords(signal) {
   const found = {};
   let asked = false;
-  async function load() {
+  async function load(licensed) {
     if (asked) return;
     asked = true;
-    try {
-      for (const one of (await get('users', { limit: 200 }, signal)).items) {
-        for (const name of NAMES) if (one[name]) (found[name] ||= new Set()).add(one[name]);
-      }
-      redraw();
-    } catch (error) { if (error.status === undefined && error.name !== 'AbortError') throw error; }
+    const [people, names] = await Promise.all([quietly(get('users', { limit: 200 }, signal)),
+      licensed && licences(signal)]);
+    for (const one of people?.items ?? []) {
+      for (const name of NAMES) if (one[name]) (found[name] ||= new Set()).add(one[name]);
+    }
+    if (names) found.license = new Set(names);
+    redraw();
   }
   return { load, of: (name) => [...found[name] ?? []].sort((a, b) => a.localeCompare(b)) };
 }

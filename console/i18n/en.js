@@ -56,7 +56,7 @@ export default {
   back: 'Go back', close: 'Close', again: 'Try again', tryNow: 'Try now', dismiss: 'Dismiss',
   show: 'Show', home: 'To the start page',
   copy: { '': 'Copy', done: 'Copied', keys: 'Selected: press Ctrl+C' },
-  'poll.news': 'Something has changed.', 'service.says': 'The service says:', undo: 'Undo',
+  'poll.news': 'Something has changed.', undo: 'Undo',
   none: 'none', open: 'Open', review: 'Review',
   confirm: { type: 'To go on, type {text}', mismatch: 'This is not the same text.' },
   date: {
@@ -79,6 +79,17 @@ export default {
   },
   form: { optional: '(optional)', problem: 'There is a problem', required: 'is missing',
     pick: 'choose a person from the list, or type the whole address' },
+  service: { says: 'The explanation is in English.', untold: '(see the technical details)', cleared: 'cleared' },
+  answer: {
+    away: 'The directory did not answer, or is busy ({code}).',
+    rights: 'The account of this service may not do that in the directory ({code}).',
+    login: 'The directory does not accept the sign-in of this service ({code}).',
+    value: 'The directory does not take this value ({code}).',
+    taken: 'The name is taken in the directory ({code}).',
+    gone: 'The directory has no such entry ({code}).',
+    unwilling: 'The directory refuses to do this ({code}).',
+    other: 'The directory refused this ({code}).',
+  },
   error: {
     '0': 'The server does not answer. Nothing is lost on this page; try again.',
     '400': 'The service refused this.', '401': 'You are signed out.',
@@ -180,7 +191,7 @@ export default {
     accountEnabled: 'Account', date: 'Day', time: 'Time',
   },
   people: {
-    search: 'Name, address or user name', status: 'Status', all: 'All', license: 'License',
+    offboard: 'Offboard', search: 'Name, address or user name', status: 'Status', all: 'All', license: 'License',
     group: 'Group', inactive: 'Inactive for days', before: 'Last sign-in before',
     after: 'Last sign-in after', createdAfter: 'Created after', createdBefore: 'Created before', person: 'Person', work: 'Work',
     signIn: 'Last sign-in', never: 'never, or not recorded', asOf: 'As the directory was read',
@@ -234,7 +245,10 @@ export default {
       disabled: { one: 'An offboarding has failed: the account of {name} is disabled, but not all of it is done.', other: '{n} offboardings have failed, that of {name} among them; some may still have access.' } },
     offboardingOverdue: { one: 'An offboarding is overdue since {since}: {name} may still have access.', other: '{n} offboardings are overdue since {since}: {name} and others may still have access.', do: 'Look',
       disabled: { one: 'An offboarding is overdue: the account of {name} is disabled, but not all of it is done.', other: '{n} offboardings are overdue, that of {name} among them; some may still have access.' },
+      waiting: { one: 'An offboarding has not begun, though it was due {since}: {name} may still have access.', other: '{n} offboardings have not begun, though they were due since {since}: {name} and others may still have access.' },
       unknown: { one: 'An offboarding is overdue: {name} may still have access.', other: '{n} offboardings are overdue: {name} and others may still have access.' } },
+    tasksLate: { one: 'A task is overdue since {since}: {name}.', other: '{n} tasks are overdue since {since}, {name} and others.', do: 'Look',
+      unknown: { one: 'A task is overdue: {name}.', other: '{n} tasks are overdue, {name} and others.' } },
     syncStopped: { '': '{directory} would lose many people, so reading it has stopped. Check the directory before you let it go on.', do: 'See directory' },
     directoryHeld: { '': '{directory} is held since {since}: what is due in it waits.', unknown: '{directory} is held: what is due in it waits.', do: 'See directory' },
     failed: { one: 'A task has failed: {name}.', other: '{n} tasks have failed, {name} and others.', do: 'Look and retry' },
@@ -275,10 +289,6 @@ export default {
     noLog: 'No record.', reports: 'reports to {name}', change: 'Change',
     template: 'Role template', own: 'This is your own account.', tabs: 'Parts',
     tab: { profile: 'Profile', access: 'Access', tasks: 'Tasks', log: 'Log', evidence: 'Evidence' },
-  },
-  kind: {
-    security: 'Security', distribution: 'Distribution', microsoft365: 'Microsoft 365',
-    dynamic: 'By rule', mailEnabledSecurity: 'Security with mail',
   },
   source: {
     direct: 'directly', role_template: 'by the role template {name}',

@@ -71,7 +71,7 @@ export default {
     undone: 'This did not succeed. Fix what the service reports, then retry.',
     failed: 'This did not succeed: {step}. Fix what the service reports, then retry.' },
     steps: 'Steps', records: 'In the system log', inLog: 'Open the log',
-    noRecords: 'No record yet.', same: 'The same call', open: 'See the task',
+    comments: 'Comments', commented: '{by}, {when}', noRecords: 'No record yet.', same: 'The same call', open: 'See the task',
   },
   via: {
     rest: 'REST', console: 'console', command: 'command', workflow: 'workflow',

@@ -57,7 +57,7 @@ export default {
   back: 'Tillbaka', close: 'Stäng', again: 'Försök igen', tryNow: 'Försök nu',
   dismiss: 'Ta bort meddelandet', show: 'Visa', home: 'Till startsidan',
   copy: { '': 'Kopiera', done: 'Kopierat', keys: 'Markerat: tryck Ctrl+C' },
-  'poll.news': 'Något har ändrats.', 'service.says': 'Tjänsten meddelar:', undo: 'Ångra',
+  'poll.news': 'Något har ändrats.', undo: 'Ångra',
   none: 'inga', open: 'Öppna', review: 'Granska',
   confirm: { type: 'Skriv {text} för att fortsätta', mismatch: 'Det är inte samma text.' },
   date: {
@@ -78,6 +78,17 @@ export default {
   filters: { more: 'Fler filter', alone: 'Filter', search: 'Sök', clear: 'Rensa alla', remove: 'Ta bort filtret {filter}' },
   form: { optional: '(valfritt)', problem: 'Något är fel', required: 'saknas',
     pick: 'välj en person i listan, eller skriv hela adressen' },
+  service: { says: 'Förklaringen finns på engelska.', untold: '(se Tekniska detaljer)', cleared: 'tömt' },
+  answer: {
+    away: 'Katalogen svarade inte, eller är upptagen ({code}).',
+    rights: 'Tjänstens konto får inte göra det i katalogen ({code}).',
+    login: 'Katalogen godtar inte tjänstens inloggning ({code}).',
+    value: 'Katalogen godtar inte värdet ({code}).',
+    taken: 'Namnet är upptaget i katalogen ({code}).',
+    gone: 'Katalogen har ingen sådan post ({code}).',
+    unwilling: 'Katalogen vägrar att göra det ({code}).',
+    other: 'Katalogen godtog inte detta ({code}).',
+  },
   error: {
     '0': 'Servern svarar inte. Inget går förlorat på sidan; försök igen.',
     '400': 'Tjänsten godtog inte detta.', '401': 'Du är utloggad.',
@@ -182,7 +193,7 @@ export default {
     accountEnabled: 'Konto', date: 'Dag', time: 'Tid',
   },
   people: {
-    search: 'Namn, adress eller användarnamn', status: 'Status', all: 'Alla', license: 'Licens',
+    offboard: 'Avslut', search: 'Namn, adress eller användarnamn', status: 'Status', all: 'Alla', license: 'Licens',
     group: 'Grupp', inactive: 'Inaktiv i antal dagar', before: 'Senast inloggad före',
     after: 'Senast inloggad efter', createdAfter: 'Skapad efter', createdBefore: 'Skapad före', person: 'Person',
     work: 'Arbete', signIn: 'Senast inloggad', never: 'aldrig, eller inte noterat',
@@ -236,7 +247,10 @@ export default {
       disabled: { one: 'Ett avslut har misslyckats: kontot för {name} är inaktiverat, men allt är inte gjort.', other: '{n} avslut har misslyckats, bland dem det för {name}; några kan ha kvar åtkomst.' } },
     offboardingOverdue: { one: 'Ett avslut är försenat sedan {since}: {name} kan ha kvar åtkomst.', other: '{n} avslut är försenade sedan {since}: {name} och fler kan ha kvar åtkomst.', do: 'Visa',
       disabled: { one: 'Ett avslut är försenat: kontot för {name} är inaktiverat, men allt är inte gjort.', other: '{n} avslut är försenade, bland dem det för {name}; några kan ha kvar åtkomst.' },
+      waiting: { one: 'Ett avslut har inte påbörjats fast det skulle ha gjorts {since}: {name} kan ha kvar åtkomst.', other: '{n} avslut har inte påbörjats fast de skulle ha gjorts sedan {since}: {name} och fler kan ha kvar åtkomst.' },
       unknown: { one: 'Ett avslut är försenat: {name} kan ha kvar åtkomst.', other: '{n} avslut är försenade: {name} och fler kan ha kvar åtkomst.' } },
+    tasksLate: { one: 'Ett ärende är försenat sedan {since}: {name}.', other: '{n} ärenden är försenade sedan {since}, {name} med flera.', do: 'Visa',
+      unknown: { one: 'Ett ärende är försenat: {name}.', other: '{n} ärenden är försenade, {name} med flera.' } },
     syncStopped: { '': '{directory} skulle förlora många personer, och läsningen har därför stoppats. Kontrollera katalogen innan du låter den fortsätta.', do: 'Visa katalogen' },
     directoryHeld: { '': '{directory} är pausad sedan {since}: det som ska göras där väntar.', unknown: '{directory} är pausad: det som ska göras där väntar.', do: 'Visa katalogen' },
     failed: { one: 'Ett ärende har misslyckats: {name}.', other: '{n} ärenden har misslyckats, {name} med flera.', do: 'Visa och försök igen' },
@@ -278,10 +292,6 @@ export default {
     noLog: 'Ingen post.', reports: 'chef är {name}', change: 'Ändra', template: 'Rollmall',
     own: 'Det här är ditt eget konto.', tabs: 'Delar',
     tab: { profile: 'Profil', access: 'Behörigheter', tasks: 'Ärenden', log: 'Logg', evidence: 'Bevis' },
-  },
-  kind: {
-    security: 'Säkerhet', distribution: 'Distribution', microsoft365: 'Microsoft 365',
-    dynamic: 'Enligt regel', mailEnabledSecurity: 'Säkerhet med e-post',
   },
   source: {
     direct: 'direkt', role_template: 'genom rollmallen {name}',

@@ -74,7 +74,7 @@ export default {
     leaverDisabled: 'Kontot för {name} är inaktiverat, men allt är inte gjort. Åtgärda det som tjänsten anger, försök sedan igen.',
     undone: 'Det här lyckades inte. Åtgärda det som tjänsten anger, försök sedan igen.',
     failed: 'Det här lyckades inte: {step}. Åtgärda det som tjänsten anger, försök sedan igen.' },
-    steps: 'Steg', records: 'I systemloggen', inLog: 'Öppna loggen', noRecords: 'Ingen post än.',
+    steps: 'Steg', records: 'I systemloggen', inLog: 'Öppna loggen', comments: 'Kommentarer', commented: '{by}, {when}', noRecords: 'Ingen post än.',
     same: 'Samma anrop', open: 'Visa ärendet',
   },
   via: {

@@ -148,8 +148,8 @@ async function template({ company, query, signal }) {
     columns: [
       { key: 'name', sort: (row) => nameOf(row.user), label: t('tasks.person'), kind: 'main',
         cell: (row) => linkTo(row.user, company) },
-      { key: 'since', sort: (row) => row.assignedAt, label: t('role.since'), cell: (row) => [when(row.assignedAt, 'day'), ' ',
-        el('small', { class: 'muted' }, bdi(row.assignedBy))] },
+      { key: 'since', sort: (row) => row.assignedAt, label: t('role.since'), cell: (row) => [when(row.assignedAt, 'cellDay'), ' ',
+        el('small', { class: 'muted under' }, bdi(row.assignedBy))] },
       { key: 'state', sort: (row) => row.taskState, label: t('tasks.state'), cell: (row) => row.taskId && el('a', { href: href('task', row.taskId) },
         statePill(row.taskState)) },
     ],
@@ -271,12 +271,12 @@ async function requests({ company, query, signal }) {
       { key: 'service', sort: (one) => one.service, label: t('request.service'), cell: (one) => bdi(one.service) },
       { key: 'state', sort: (one) => one.state, label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
         one.takenAwayAt && el('small', { class: 'muted under' },
-          rich('request.takenAway', { at: when(one.takenAwayAt) })),
+          rich('request.takenAway', { at: when(one.takenAwayAt, 'cell') })),
         one.taskId && company.can('tasks.read') && [' ',
           el('a', { href: href('task', one.taskId) }, t('task.open'))]] },
-      { key: 'since', sort: (one) => one.requestedAt, label: t('request.since'), cell: (one) => when(one.requestedAt, 'day') },
+      { key: 'since', sort: (one) => one.requestedAt, label: t('request.since'), cell: (one) => when(one.requestedAt, 'cellDay') },
       { key: 'decided', kind: 'addr', sort: (one) => one.decidedAt, label: t('request.decidedBy'), cell: (one) => (one.decidedAt
-        ? [bdi(one.decidedBy), ' ', el('small', { class: 'muted' }, when(one.decidedAt, 'day'))] : '–') },
+        ? [when(one.decidedAt, 'cellDay'), ' ', el('small', { class: 'muted under' }, bdi(one.decidedBy))] : '–') },
     ],
     label: (one) => nameOf(one.requester), menu: write && ((one) => (one.state === 'open' || one.state === 'approved'
       ? [{

@@ -61,9 +61,8 @@ function lines({ state, requestedAt, finishedAt, lines: all }) {
     el('p', { class: 'muted' }, when(finishedAt || requestedAt)),
     timeline(all.map((line) => ({
       icon: line.ok ? 'done' : 'failed', tone: line.ok ? 'ok' : 'bad',
-      title: el('span', { lang: 'en' }, bdi(line.check)),
-      detail: line.ok ? el('span', { lang: 'en' }, bdi(line.detail))
-        : [quote(line.detail), el('div', null, advice(line))],
+      title: el('code', null, line.check),
+      detail: [quote(line.detail), !line.ok && el('div', null, advice(line))],
     })))];
 }
 const advice = ({ check }) => {

@@ -5,7 +5,7 @@ import { bdi, el, later, redraw } from '../dom.js';
 import { addDays, city, clockOf, dayOf, has, listed, rich, stepName, t, when } from '../format.js';
 import { choose, confirm } from '../components/dialog.js';
 import { knownWords } from '../components/words.js';
-import { field, form, required } from '../components/form.js';
+import { comment, field, form, required } from '../components/form.js';
 import { box, button, card, facts, fold, head } from '../components/page.js';
 import { failed, notice, quote, unnotice } from '../components/states.js';
 import { go, href, reload, settle } from '../router.js';
@@ -126,20 +126,20 @@ async function hire(values, more, rehiring) {
     return way && hire(values, more, way);
   }
   const { plan, warnings, rehire: back } = answer;
-  const name = plan.displayName || `${values.firstname} ${values.surname}`;
+  const name = plan.displayName || `${values.firstname} ${values.surname}`, why = comment();
   return finish(await confirm({
     title: t(body.replaces ? 'hire.askAgain' : back ? 'hire.askBack' : 'hire.ask'), wide: true,
     verb: t(body.replaces ? 'hire.goAgain' : 'hire.go'),
-    body: [
+    body: () => [
       el('p', null, rich(back ? 'hire.getsBack' : 'hire.gets',
         { name, upn: plan.userPrincipalName }), ' ', begins(plan, 'hire.at')),
       given(body),
       adjusted(plan, body),
       back?.memberships?.length > 0 && box('info', el('p', null, t('rehire.memberships')),
         el('ul', null, back.memberships.map((one) => el('li', null, bdi(one.name))))),
-      follows(plan), warned(warnings), stepList(plan.steps),
+      follows(plan), warned(warnings), stepList(plan.steps), why.view(),
     ],
-    run: (key) => send('POST', 'user', { body, key }),
+    run: (key) => send('POST', 'user', { query: { comment: why.value() }, body, key }),
   }));
 }
 
@@ -199,13 +199,14 @@ const changes = (body, before) => facts(Object.keys(body)
 async function change(values, before) {
   const body = await bodyOf(values, before);
   const { plan, warnings } = await send('PATCH', 'user', { query: { dryRun: true }, body });
+  const why = comment();
   return finish(await confirm({
     title: rich('change.ask', { name: before.displayName }), verb: t('change.go'),
-    body: [changes(body, before),
+    body: () => [changes(body, before),
       el('p', null, begins(plan, 'change.at')), warned(warnings),
       adjusted(plan, body),
-      stepList(plan.steps)],
-    run: (key) => send('PATCH', 'user', { body, key }),
+      stepList(plan.steps), why.view()],
+    run: (key) => send('PATCH', 'user', { query: { comment: why.value() }, body, key }),
   }));
 }
 

@@ -91,7 +91,7 @@ const columns = () => [
   { label: t('field.jobTitle'), cell: ({ values }) => bdi(values.jobTitle) },
   { label: t('field.department'), cell: ({ values }) => bdi(values.department) },
   { label: t('field.manager'), cell: ({ values }) => bdi(values.manager) },
-  { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc)
+  { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc, 'cell')
     : [values.date, values.time].filter(Boolean).join(' ')) },
   { label: t('hires.outcome'), kind: 'wide', cell: outcome },
 ];

@@ -34,7 +34,7 @@ const narrowing = (query, signal) => filters({
     { name: 'staleDays', label: t('hyg.days'), kind: 'number', attrs: { min: 1, max: 3650 } },
     { name: 'department', label: t('field.department'), max: 256, suggest: true },
     { name: 'company', label: t('field.company'), max: 256, suggest: true },
-    { name: 'license', label: t('people.license'), max: 256 },
+    { name: 'license', label: t('people.license'), max: 256, suggest: true },
   ],
   change: reload,
 });

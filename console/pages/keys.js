@@ -203,9 +203,9 @@ export async function page({ company, query, signal }) {
         one.decisions && el('small', { class: 'muted under' }, t('apikey.decides')),
         one.concurrency && el('small', { class: 'muted under' }, t('apikey.atOnce', { n: one.concurrency }))] },
       { label: t('apikey.lastUsed'), cell: (one) => (one.lastUsedAt ? age(one.lastUsedAt) : t('apikey.unused')) },
-      { label: t('apikey.expires'), cell: (one) => (one.expiresAt ? when(one.expiresAt, 'day') : t('apikey.never')) },
-      { label: t('apikey.created'), cell: (one) => [when(one.createdAt, 'day'), ' ',
-        el('small', { class: 'muted' }, bdi(one.createdBy))] },
+      { label: t('apikey.expires'), cell: (one) => (one.expiresAt ? when(one.expiresAt, 'cellDay') : t('apikey.never')) },
+      { label: t('apikey.created'), cell: (one) => [when(one.createdAt, 'cellDay'), ' ',
+        el('small', { class: 'muted under' }, bdi(one.createdBy))] },
       { label: t('tasks.state'), cell: (one) => pill(word('keystate', one.state), ...STATES[one.state]) },
     ],
     menu: write ? (one) => [

@@ -89,7 +89,7 @@ export async function page({ company, query, signal }) {
         el('summary', null, el('span', null, actionText(one)), ' ', ended(one)), parameters(one)) },
       { key: 'who', sort: (one) => one.actor, label: t('log.who'), cell: (one) => [who(one),
         one.label && el('small', { class: 'muted' }, ' ', bdi(one.label))] },
-      { key: 'when', sort: (one) => one.at, label: t('log.when'), cell: (one) => when(one.at, 'minute') },
+      { key: 'when', sort: (one) => one.at, label: t('log.when'), cell: (one) => when(one.at, 'cell') },
     ],
     none: () => ({ text: t('log.none'), action: button(t('filters.clear'), { run: () => filter.clear() }) }),
   });

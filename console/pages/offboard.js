@@ -3,7 +3,7 @@ import { get, send } from '../api.js';
 import { bdi, el } from '../dom.js';
 import { addDays, city, clockOf, dateText, dayOf, rich, stepName, t, when } from '../format.js';
 import { confirm } from '../components/dialog.js';
-import { field, form, required } from '../components/form.js';
+import { comment, field, form, required } from '../components/form.js';
 import { box, card, fold, head, person } from '../components/page.js';
 import { part, quote } from '../components/states.js';
 import { go, href, settle } from '../router.js';
@@ -37,21 +37,21 @@ async function ask({ user, when: moment, ...values }) {
   const { plan, warnings } = await send('POST', 'user/offboard', { query: { dryRun: true }, body });
   // 17:00 that has passed begins at once, and is asked for like "now".
   const now = moment === 'now' || plan.adjustment === 'past';
-  const name = plan.displayName || user;
+  const name = plan.displayName || user, why = comment();
   const done = await confirm({
     title: now ? rich('offboard.askNow', { name }) : rich('offboard.ask',
       { name, at: when(plan.scheduledAtUtc, 'moment') }),
-    body: [
+    body: () => [
       el('p', null, t(!now ? 'offboard.canMove' : warnings.length ? 'offboard.held' : 'offboard.noReturn')),
       adjusted(plan, body),
       warnings.length > 0 && box('warn', ...warnings.map((one) => el('p', null, quote(one)))),
       fold(t('offboard.steps', { n: plan.steps.length }), el('ol', null, plan.steps.map((one) => {
         const { name: step, by } = stepName(one);
         return el('li', null, step, by && el('small', { class: 'muted' }, ` · ${by}`));
-      }))),
+      }))), why.view(),
     ],
     verb: t(now ? 'offboard.goNow' : 'offboard.go'), danger: now, typed: now ? user : null,
-    run: (key) => send('POST', 'user/offboard', { body, key }),
+    run: (key) => send('POST', 'user/offboard', { query: { comment: why.value() }, body, key }),
   });
   if (!done) return;
   settle();

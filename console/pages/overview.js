@@ -5,7 +5,7 @@ import { addDays, age, city, clockOf, dateText, dayOf, dayText, directoryName, d
   has, instantOf, number, percent, rich, t, when, word } from '../format.js';
 import { chartCard, gauge, logLines, paired } from '../components/chart.js';
 import { button, card, head, pill } from '../components/page.js';
-import { empty, part, quote, safely } from '../components/states.js';
+import { empty, inWords, part, safely } from '../components/states.js';
 import { byDay, dueIn, moversOf } from '../movers.js';
 import { href, mayOpen } from '../router.js';
 
@@ -15,7 +15,7 @@ export const shape = 'cards';
 
 const NEEDS = {
   workerNone: 'company', chainBroken: 'log', strays: 'log', offboardingFailed: 'tasks',
-  offboardingOverdue: 'tasks',
+  offboardingOverdue: 'tasks', tasksLate: 'tasks',
   syncStopped: 'company', directoryHeld: 'company', failed: 'tasks', attention: 'tasks',
   braked: 'tasks', approvals: 'access', syncFailed: 'company', directoryLate: 'company',
   keyExpiring: 'keys', secretExpiring: 'company', seatsLow: 'company',
@@ -23,6 +23,7 @@ const NEEDS = {
 const FILTER = {
   offboardingFailed: { type: 'userDelete', state: 'failed' }, failed: { state: 'failed' },
   attention: { state: 'attention' }, braked: { braked: 'true' }, offboardingOverdue: { tab: 'queued', type: 'userDelete' },
+  tasksLate: { tab: 'queued' },
 };
 
 /* worst: the first of all, which is seen first. */
@@ -30,7 +31,7 @@ function need(one, data, company, worst) {
   const first = one.sample[0] || {};
   const directory = data.directories?.find((each) => each.directory === first.directory);
   const name = first.displayName || first.userPrincipalName || first.username || '';
-  const key = [first.accountDisabled && '.disabled', !one.since && '.unknown', ''].filter((end) => typeof end === 'string')
+  const key = [first.accountDisabled ? '.disabled' : first.begun === false && '.waiting', !one.since && '.unknown', ''].filter((end) => typeof end === 'string')
     .map((end) => `need.${one.kind}${end}`).find((name) => has(name) || has(`${name}.other`));
   const values = {
     n: one.count, name: bdi(name), directory: first.directory ? word('the', first.directory) : '',
@@ -47,7 +48,7 @@ function need(one, data, company, worst) {
       directory?.waitingTasks > 0 && ` ${t('need.waiting', { n: directory.waitingTasks })}`,
       directory?.nextProbeAt && [` ${t('dir.next')} `, when(directory.nextProbeAt, 'near'), '.']),
       first.reason && !['chainBroken', 'braked'].includes(one.kind) && el('div', null, one.kind === 'approvals'
-        ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason)) : quote(first.reason))),
+        ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason)) : inWords(first.reason))),
     mayOpen(company, NEEDS[one.kind]) && button(t(`need.${one.kind}.do`), { href: to, kind: worst ? '' : 'small' }));
 }
 
@@ -149,7 +150,7 @@ function directories({ directories: all }) {
         : one.progress ? t('dir.progress', { n: one.progress.users }) : ''),
       pill(t(`dir.${one.state}`), tone, sign),
       one.asOf && gauge((now() - Date.parse(one.asOf)) / (one.syncInterval * 1000), tone),
-      one.problem && el('small', null, quote(one.problem)),
+      one.problem && el('small', null, inWords(one.problem)),
       one.nextProbeAt && el('small', { class: 'muted' }, t('dir.next'), ' ', when(one.nextProbeAt, 'second')));
   }));
 }
@@ -187,7 +188,7 @@ export async function page({ company, signal }) {
       head({
         title: t('nav.overview'),
         actions: company.can('people.write') && [
-          button(t('offboard.open'), { href: href('offboard'), icon: 'leave' }),
+          button(t('people.offboard'), { href: href('offboard'), icon: 'leave' }),
           button(t('hire.title'), { href: href('hire'), icon: 'add', kind: 'primary' })],
         lead: data.needs && lead(data), sub: clock(),
       }), el('div', { class: 'columns' },

@@ -30,7 +30,7 @@ function everybody({ company, query, signal }) {
         ({ name, label: t(`field.${name}`), max: 256, suggest: name !== 'employeeId' })),
       { name: 'manager', label: t('field.manager'), kind: 'person' },
       { name: 'group', label: t('people.group'), max: 256 },
-      { name: 'license', label: t('people.license'), max: 256 },
+      { name: 'license', label: t('people.license'), max: 256, suggest: true },
       { name: 'inactiveDays', label: t('people.inactive'), kind: 'number', attrs: { min: 1, max: 36500 } },
       { name: 'lastSignInBefore', label: t('people.before'), kind: 'date' },
       { name: 'lastSignInAfter', label: t('people.after'), kind: 'date' },
@@ -55,7 +55,7 @@ function everybody({ company, query, signal }) {
         cell: (row) => t(`status.${row.status}`) },
       { ...plain('employeeId'), off: true }, { ...plain('company'), off: true },
       { key: 'signIn', sort: (row) => row.lastSignInAt, label: t('people.signIn'),
-        cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'day')
+        cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'cellDay')
           : [el('span', { 'aria-hidden': 'true' }, '–'), el('span', { class: 'unseen' }, t('people.never'))]) },
     ],
   });
@@ -72,12 +72,12 @@ function coming({ company, signal }) {
       { key: 'name', sort: nameOf, label: t('people.person'), kind: 'main',
         cell: (task) => person(task, href('task', task.id)) },
       { key: 'starts', sort: (task) => task.scheduledAtUtc, label: t('coming.starts'),
-        cell: (task) => when(task.scheduledAtUtc) },
+        cell: (task) => when(task.scheduledAtUtc, 'cell') },
       { key: 'state', sort: (task) => task.state, label: t('people.status'),
         cell: (task) => task.state !== 'queued' && statePill(task.state) },
       { key: 'by', sort: asker, label: t('person.by'), cell: (task) => bdi(asker(task)) },
       { key: 'asked', off: true, sort: (task) => task.createdAt, label: t('lists.asked'),
-        cell: (task) => when(task.createdAt) },
+        cell: (task) => when(task.createdAt, 'cell') },
     ],
     menu: (task) => [
       company.can('people.write') && task.state === 'queued' && !task.startedAt && { label: t('coming.change'),
@@ -102,7 +102,7 @@ export async function page(args) {
     view: () => el('div', { class: 'page' },
       head({
         title: t('nav.people'), actions: company.can('people.write') && [
-          button(t('offboard.open'), { href: href('offboard'), icon: 'leave' }),
+          button(t('people.offboard'), { href: href('offboard'), icon: 'leave' }),
           button(t('hires.open'), { href: href('hires'), icon: 'upload', kind: 'roomy' }),
           button(t('hire.title'), { href: href('hire'), icon: 'add', kind: 'primary' })],
       }),

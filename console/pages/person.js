@@ -7,7 +7,7 @@ import { actionText, directoryName, rich, stepName, t, taskTitle, when, word }
 import { copyable } from '../components/copy.js';
 import { box, button, card, facts, fold, head, statePill, statusPill, tabs, timeline }
   from '../components/page.js';
-import { part } from '../components/states.js';
+import { part, quote } from '../components/states.js';
 import { list } from '../components/table.js';
 import { line } from './line.js';
 import { restore } from './restore.js';
@@ -75,7 +75,7 @@ const tasks = ({ user, signal }) => listed(t('nav.tasks'), {
       word('type', row.type)) },
     { key: 'state', sort: (row) => word('state', row.state), label: t('people.status'), cell: (row) => statePill(row.state) },
     { key: 'due', sort: (row) => row.scheduledAtUtc, order: { asc: 'due' }, label: t('person.due'),
-      cell: (row) => when(row.scheduledAtUtc) },
+      cell: (row) => when(row.scheduledAtUtc, 'cell') },
     { key: 'by', sort: asker, label: t('person.by'), cell: (row) => bdi(asker(row)) },
   ],
 });
@@ -85,7 +85,7 @@ const log = ({ user, signal }) => listed(t('nav.log'), {
   none: () => ({ text: t('person.noLog') }),
   columns: [
     { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
-    { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at) },
+    { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at, 'cell') },
     { key: 'outcome', sort: (row) => row.outcome, label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
       : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
   ],
@@ -99,14 +99,13 @@ function evidence({ user, signal }) {
       return {
         icon: one.proof ? 'done' : 'attention', tone: one.proof ? 'ok' : 'warn', title: name,
         beside: one.at && when(one.at, 'second'),
-        detail: [by, word('outcome', one.outcome ?? 'waits'), one.detail && el('span', { lang: 'en' },
-          bdi(one.detail)), one.proof ? t('evidence.record', { record: one.proof.seq })
+        detail: [by, word('outcome', one.outcome ?? 'waits'), quote(one.detail), one.proof ? t('evidence.record', { record: one.proof.seq })
           : t('evidence.noRecord')].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
       };
     };
     return [
       data.notProven.length ? box('warn', el('h2', null, t('evidence.open')),
-        el('ul', { lang: 'en' }, data.notProven.map((one) => el('li', null, bdi(one)))))
+        el('ul', null, data.notProven.map((one) => el('li', null, quote(one)))))
         : box('ok', el('h2', null, t('evidence.whole'))),
       ...data.offboardings.map((one) => card({ title: taskTitle(one), beside: button(t('evidence.print'),
         { run: () => print(), kind: 'small' }) },

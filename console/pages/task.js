@@ -8,9 +8,9 @@ import { age, city, clockOf, dayOf, directoryName, forViewer, has, rich, stepNam
 import { href, reload } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { confirm, open } from '../components/dialog.js';
-import { field } from '../components/form.js';
+import { comment, field } from '../components/form.js';
 import { box, button, card, facts, fold, head, pill, statePill, timeline } from '../components/page.js';
-import { errorText, notice, part, quote, safely, unnotice } from '../components/states.js';
+import { errorText, inWords, notice, part, quote, safely, unnotice } from '../components/states.js';
 import { asked } from './coming.js';
 import { recordLine } from './log.js';
 
@@ -54,10 +54,6 @@ function moment(due, preview) {
     value,
   };
 }
-
-/* Why, for colleagues: the record of the change keeps it. */
-const comment = () => field({ name: 'comment', label: t('act.comment'), optional: true, max: 500,
-  hint: t('act.commentHint') });
 
 /* One task: reads it, asks, and changes it if it is still as it was read. */
 export async function act(verb, id) {
@@ -149,7 +145,7 @@ const step = (task) => (one) => {
   return {
     icon, tone, title: el('strong', { title: technical }, bdi(name)),
     beside: [outcomeOf(one, task), one.at && [' ', when(one.at, 'second')]],
-    detail: [by && el('div', null, bdi(by)), quote(one.detail)],
+    detail: [by && el('div', null, bdi(by)), inWords(one.detail)],
   };
 };
 
@@ -190,6 +186,9 @@ export async function page({ company, params: { id }, signal }) {
     && part(() => get('audit', { taskId: id, limit: 20 }, signal), ({ items }) => (items.length
       ? el('ul', { class: 'bare' }, items.map(recordLine)) : t('task.noRecords')));
   const wanted = asked(task, company, signal);
+  const comments = part(async () => (await get('task/comments', { id }, signal)).items, (items) => el('ul',
+    { class: 'bare' }, items.map((one) => el('li', null, el('blockquote', null, bdi(one.comment)),
+      el('small', { class: 'muted' }, rich('task.commented', { by: one.by || t('task.nobody'), when: when(one.at) }))))));
   const line = `curl -H 'X-Company-ID: ${company.companyId}' -H "X-Api-User: $API_USER" `
     + `-H "X-Api-Key: $API_KEY" \\\n  '${company.links.rest}/task?id=${encodeURIComponent(id)}'`;
   const top = () => {
@@ -217,13 +216,15 @@ export async function page({ company, params: { id }, signal }) {
     view: () => el('div', { class: 'page' }, top(), safely(() => advice(task)), wanted && wanted(task),
       card({ title: t('task.steps') }, () => [timeline(task.steps.map(step(task))),
         task.warnings.length > 0 && box('warn', el('ul', null, task.warnings.map((one) => el('li', null, quote(one)))))]),
+      comments.data()?.length > 0 && card({ title: t('task.comments') }, comments.view()),
       records && card({
         title: t('task.records'),
         beside: el('a', { href: href('log', '', { taskId: id, includeReads: 'true' }) }, t('task.inLog')),
       }, records.view()),
       card({ title: t('error.detail') }, facts([['ID', copyable(id)], task.correlationId && ['X-Request-Id', copyable(task.correlationId)]]
         .filter(Boolean)),
-        fold(t('task.steps'), el('ul', null, task.steps.map((one) => el('li', null, el('code', null, one.name))))),
+        fold(t('task.steps'), el('ul', null, task.steps.map((one) => el('li', null, el('code', null, one.name),
+          one.detail && [': ', el('q', { lang: 'en' }, bdi(one.detail))])))),
         fold(t('task.same'), copyable(line, { what: 'curl', block: true })))),
     poll: [{
       path: 'task', query: { id }, every: () => (task.state === 'running' ? 2000 : 10000),
@@ -231,7 +232,8 @@ export async function page({ company, params: { id }, signal }) {
         ({ task } = data);
         if (task.state !== 'queued') unnotice('queued');
       },
-    }, records && { path: 'audit', query: { taskId: id, limit: 20 }, every: 10000, apply: records.set }]
+    }, { path: 'task/comments', query: { id }, every: 10000, apply: ({ items }) => comments.set(items) },
+    records && { path: 'audit', query: { taskId: id, limit: 20 }, every: 10000, apply: records.set }]
       .filter(Boolean),
   };
 }

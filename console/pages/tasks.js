@@ -26,7 +26,7 @@ const tabOf = ({ tab, state, ...rest }) => (tab in TABS ? tab
 /* Why it stands where it stands. */
 const reason = (task) => (task.braked ? t('tasks.braked')
   : task.hold ? t('tasks.held', { directory: directoryName(task.hold.directory) })
-    : task.error ? said(task.error) ?? el('q', { lang: 'en' }, bdi(task.error)) : '');
+    : task.error ? said(task.error) ?? t('service.says') : '');
 
 const needing = ({ queue }) => queue.failed + queue.attention;
 const title = (n) => (n ? `${t('tasks.title')} (${n})` : t('tasks.title'));
@@ -64,8 +64,8 @@ export async function page({ company, query, signal }) {
   /* What may be done with those that are ticked. */
   const bulk = (picked) => {
     const can = (verb) => picked.filter((one) => verbsOf(one, company).includes(verb));
-    return VERBS.filter((verb) => can(verb).length).map((verb) => button(t(`act.${verb}`), {
-      kind: 'small', run: () => actMany(verb, can(verb)), key: verb,
+    return VERBS.filter((verb) => can(verb).length).map((verb) => ({
+      label: t(`act.${verb}`), run: () => actMany(verb, can(verb)), key: verb,
     }));
   };
 
@@ -80,13 +80,12 @@ export async function page({ company, query, signal }) {
       { key: 'what', sort: (task) => word('type', task.type), label: t('tasks.what'),
         cell: (task) => word('type', task.type) },
       { key: 'state', sort: (task) => word('state', task.state), label: t('tasks.state'),
-        cell: (task) => statePill(task.state) },
-      { key: 'reason', label: t('tasks.reason'), kind: 'wide', cell: (task) => el('small', null, reason(task)) },
+        cell: (task) => [statePill(task.state), el('small', { class: 'muted under' }, reason(task))] },
       { key: 'by', off: true, sort: by, label: t('tasks.by'), cell: (task) => bdi(by(task)) },
       { key: 'asked', off: true, sort: (task) => task.createdAt, order: { desc: 'newest' },
-        label: t('lists.asked'), cell: (task) => when(task.createdAt) },
+        label: t('lists.asked'), cell: (task) => when(task.createdAt, 'cell') },
       { key: 'due', sort: (task) => task.scheduledAtUtc, order: { asc: 'due' }, label: t('tasks.due'),
-        cell: (task) => when(task.scheduledAtUtc) },
+        cell: (task) => when(task.scheduledAtUtc, 'cell') },
     ],
     label, bulk: may && bulk,
     menu: (task) => verbsOf(task, company).map((verb) => ({

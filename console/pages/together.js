@@ -4,7 +4,7 @@ import { el } from '../dom.js';
 import { addDays, city, dayOf, t } from '../format.js';
 import { field, required } from '../components/form.js';
 import { many } from '../components/many.js';
-import { box, button } from '../components/page.js';
+import { box } from '../components/page.js';
 
 const setManager = (items) => {
   const manager = field({ name: 'manager', kind: 'person', label: t('field.manager') });
@@ -41,10 +41,10 @@ async function offboard(items, company) {
   });
 }
 
-/* Buttons for people that are ticked in a list. */
+/* What may be done with people that are ticked in a list. */
 export const together = (company, verbs) => company.can('people.write') && ((picked) => [
-  verbs.includes('manager') && button(t('together.manager'), { kind: 'small', key: 'manager',
-    run: () => setManager(picked) }),
-  verbs.includes('offboard') && button(t('offboard.open'), { kind: 'small', key: 'offboard', icon: 'leave',
-    run: () => offboard(picked, company) })]);
+  verbs.includes('manager') && { label: t('together.manager'), key: 'manager',
+    run: () => setManager(picked) },
+  verbs.includes('offboard') && { label: t('offboard.open'), key: 'offboard', icon: 'leave',
+    run: () => offboard(picked, company) }].filter(Boolean));
 export { setManager };

@@ -86,7 +86,7 @@ async function runs({ company, params: { id: name }, query, signal }) {
       { label: t('tasks.state'), cell: (run) => mark(run.status) },
       { label: t('wf.actions'), kind: 'wide', cell: (run) => [actions(run),
         run.actions.filter((one) => one.error).map((one) => el('small', null, quote(one.error)))] },
-      { label: t('wf.started'), cell: (run) => [when(run.startedAt), run.finishedAt && el('small', { class: 'muted' },
+      { label: t('wf.started'), cell: (run) => [when(run.startedAt, 'cell'), run.finishedAt && el('small', { class: 'muted' },
         ` ${duration(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}`)] },
     ],
     none: () => ({ text: t(`wf.none.${only || 'all'}`) }),

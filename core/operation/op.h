@@ -53,6 +53,17 @@ ida_kind ida_op_replay(ida_call *call);
     }
 extern const ida_param ida_write_params[];
 
+/* `comment` of what queues or changes a task, and the table of a write that has no other argument
+ * beside these two. */
+#define IDA_COMMENT_MAX 500 /* UTF-16 units */
+#define IDA_COMMENT_PARAM                                                                   \
+    {                                                                                       \
+        "comment", IDA_PARAM_STRING,                                                        \
+            .max = IDA_COMMENT_MAX,                                                         \
+            .about = "Why, in words for colleagues; the audit record of the call keeps it." \
+    }
+extern const ida_param ida_request_params[];
+
 /* {used, limit}; used null: before the first synchronisation it would be a guess; limit null:
  * none. New reference. */
 ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats);

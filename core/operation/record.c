@@ -4,10 +4,11 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/operation/operation.h"
+#include "core/operation/op.h"
 #include "core/store/audit.h"
 
-#define TEXT_MAX 256 /* bytes of one argument */
+#define TEXT_MAX 256                        /* bytes of one argument */
+#define COMMENT_BYTES (4 * IDA_COMMENT_MAX) /* one that people wrote for people is kept whole */
 
 static const char *shown(apr_pool_t *pool, const char *text)
 {
@@ -30,7 +31,10 @@ static void add_known(apr_pool_t *pool, const ida_param *params, const json_t *a
         if (p->type == IDA_PARAM_PHOTO) {
             json_object_set_new(out, name, json_string("(left out)"));
         } else if (json_is_string(value)) {
-            json_object_set_new(out, name, json_string(shown(pool, json_string_value(value))));
+            json_object_set_new(
+                out, name,
+                json_string(ida_clean(pool, json_string_value(value), json_string_length(value),
+                                      strcmp(name, "comment") == 0 ? COMMENT_BYTES : TEXT_MAX)));
         } else if (!json_is_object(value) && (!json_is_array(value) || p->type == IDA_PARAM_LIST)) {
             json_object_set(out, name, value);
         }

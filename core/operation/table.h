@@ -33,6 +33,7 @@
     X(companies) \
     X(tasks_change) \
     X(task_asked) \
+    X(task_comments) \
     X(keys) \
     X(key_create) \
     X(key_rotate) \

@@ -10,6 +10,7 @@
 #include "core/zone/schedule.h"
 
 const ida_param ida_write_params[] = {IDA_DRY_RUN_PARAM, {0}};
+const ida_param ida_request_params[] = {IDA_COMMENT_PARAM, IDA_DRY_RUN_PARAM, {0}};
 
 typedef struct writing {
     ida_call *call;

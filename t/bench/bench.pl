@@ -5,7 +5,9 @@
 use strict;
 use warnings;
 use Idadmin::Bench ();
+use Idadmin::Bench::Console ();
 use Idadmin::Bench::Directories ();
+use Idadmin::Bench::Newcomer ();
 use Idadmin::Bench::Official ();
 use Idadmin::Bench::Requests ();
 use Idadmin::Bench::Tasks ();
@@ -24,6 +26,8 @@ my @parts = (
     [tools => \&Idadmin::Bench::Tools::tools],
     [share => \&Idadmin::Bench::Tools::share],
     [mcp   => \&Idadmin::Bench::Official::mcp],
+    [console  => \&Idadmin::Bench::Console::console],
+    [newcomer => \&Idadmin::Bench::Newcomer::newcomer],
 );
 my %known = map { ($_->[0] => 1) } @parts;
 die "bench: no part is named $_; there are @{[ map { $_->[0] } @parts ]}\n"

@@ -82,12 +82,13 @@ subtest 'sentences' => sub {
     my @calls = (qr/step_says\(\s*r,\s*[^,"]+,\s*/, qr/step_(?:fails|later|gone)\(\s*r,\s*/,
         qr/run_warn\(\s*r,\s*(?:ida_printf\(\s*r->pool,\s*)?/, qr/run_lags\(\s*r,[^"{};]*?/,
         qr/warnings,\s*json_string\(\s*(?:ida_printf\(\s*c->pool,\s*)?/,
-        qr/warn\(\s*update->warnings,\s*/,
+        qr/warn\(\s*update->warnings,\s*/, qr/not_proven\(\s*d,\s*/,
         qr/printf\(\s*c->pool,\s*(?="(?:Held by the brake|The membership of))/);
-    my %said;
+    my (%said, $written);    # each literal of the sources, parts of one together
     File::Find::find({ no_chdir => 1, wanted => sub {
         /\.c$/ or return;
         my $source = slurp($_);
+        $written .= "\n" . ($1 =~ s/"\s*"//gr) while $source =~ /$literal/g;
         for my $call (@calls) {
             while ($source =~ /$call$literal/g) {
                 my $sentence = join '', $1 =~ /"((?:[^"\\]|\\.)*)"/g;
@@ -105,11 +106,31 @@ subtest 'sentences' => sub {
     # Without words of its own it is put together of others, which stand here too.
     is_deeply([sort grep { !exists $words{$_} && s/%l*z?[sdu]//gr =~ /[a-z]{3}.*[a-z]{2}/i }
         keys %said], [], 'each is said in Swedish');
-    is_deeply([sort grep { !exists $said{$_} } keys %words], [], 'and no other');
+    # What is put together of literals has each of them in the sources.
+    my $apart = qr/%l*z?[sdu]|, (?=disabled)| \((?=%)|\)$| as (?=%)/;
+    is_deeply([grep { my $words = $_; !exists $said{$words}
+        && grep { index($written, s{^[\s:]+|[\s:]+$}{}gr) < 0 } split $apart, $words }
+        sort keys %words], [], 'and no other');
     for my $sentence (sort keys %words) {
         my $places = () = $sentence =~ /%l*z?[sdu]/g;
-        my @wrong  = grep { $_ < 1 || $_ > $places } $words{$sentence} =~ /\{(\d)\}/g;
+        my @wrong  = grep { $_ < 1 || $_ > $places } $words{$sentence} =~ /\{(\d)\??\}/g;
         is_deeply(\@wrong, [], $sentence) if @wrong;
+    }
+};
+
+# Steps of tasks, types of actions and kinds of needs have names in both languages.
+subtest 'steps and needs' => sub {
+    my %names = (step => [slurp(src_dir() . '/worker/run/steps.c') =~ /^    \{"(\w+)", step_/mg,
+            slurp(src_dir() . '/core/tenant/actions.def') =~ /^ACTION\("(\w+)"/mg],
+        need => [slurp(src_dir() . '/core/operation/company/needs.c')
+            =~ /\badd\w*\(n, "(\w+)"/g]);
+    for my $kind (sort keys %names) {
+        cmp_ok(scalar @{ $names{$kind} }, '>', 9, "there are names of a $kind");
+        for my $language (qw(en sv)) {
+            my %own = map { %{ texts("i18n/$_.js") } } $language, "$language.tasks";
+            is_deeply([grep { !defined $own{"$kind.$_"} && !defined $own{"$kind.$_.other"} }
+                sort @{ $names{$kind} }], [], "each $kind in $language.js");
+        }
     }
 };
 
@@ -190,6 +211,16 @@ subtest 'languages' => sub {
     push @missing, "$_ in " . join(', ', sort keys %{ $used{$_} })
         for grep { !exists $en->{$_} && !exists $en->{"$_.one"} } sort keys %used;
     is_deeply(\@missing, [], 'every text that is used is there');
+    # The Overview and the frame do without the second file, which the other pages load.
+    my $first = texts('i18n/en.js');
+    my @early = qw(app.js router.js format.js movers.js pages/overview.js components/chart.js
+        components/dialog.js components/menu.js components/page.js components/person-picker.js
+        components/states.js);
+    is_deeply([map { my $file = $_; map {"$_ in $file"} grep { $used{$_}{$file}
+        && !defined $first->{$_} && !defined $first->{"$_.one"} } sort keys %used } @early], [],
+        'the first file has what is shown first');
+    is_deeply([grep { exists texts('i18n/en.tasks.js')->{$_} } sort keys %$first], [],
+        'a text stands in one file');
 };
 
 done_testing;

@@ -25,6 +25,7 @@ my @doors = map { [split] } grep {/\S/} split /\n/, <<'END';
     GET    /user/preview        people.write
     GET    /task                tasks.read
     GET    /task/asked          people.read
+    GET    /task/comments       tasks.read
     GET    /tasks               tasks.read
     GET    /events              tasks.read
     DELETE /task                tasks.write

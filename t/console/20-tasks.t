@@ -21,8 +21,9 @@ sub hire {
     return $answer->{json}{data}{taskId};
 }
 sub leave { my ($uid, %when) = @_;
+    my $comment = delete $when{comment};
     my $answer = $as{operator}->post('/user/offboard', { userPrincipalName => "$uid\@$domain",
-        %when });
+        %when }, { comment => $comment });
     die $answer->{body} if $answer->{status} != 200;
     return $answer->{json}{data}{taskId} }
 sub change { my ($who, $body, %arguments) = @_;
@@ -151,6 +152,18 @@ sub many {
     is_deeply([@$record{qw(actor endpoint category)}],
         ['operator', 'console POST /tasks/change', 'portal'], 'a record for each');
     is($record->{parameters}{comment}, 'Asked for twice.', 'with the comment');
+    my $why  = 'Leaves early: ' . 'x' x 486;
+    my $told = leave('anna.lind', date => '2031-04-02', time => '17:00', comment => $why);
+    change(operator => { verb => 'cancel', ids => [$told], comment => 'Stannar.' });
+    $as{operator}->get('/task', { id => $told });
+    my @comments;
+    within(sub { @comments = @{ $as{viewer}->data('/task/comments', { id => $told })->{items} };
+        return @comments > 1 });
+    is_deeply([map { [@$_{qw(by action comment)}] } @comments],
+        [['operator', 'user.delete', $why], ['operator', 'task.cancel', 'Stannar.']],
+        'whoever may see a task reads what was written, whole and in order');
+    refused($as{approver}->get('/task/comments', { id => $told }), 403, 'rightMissing', 'others');
+    is($as{viewer}->get('/task/comments', { id => 'none' })->{status}, 404, 'of no task');
     my @second = records(2, 'task.cancel', $ids[1]);
     is_deeply([sort map {"$_->{actor} $_->{outcome}"} @second],
         ['administrator ok', 'operator CONFLICT'], 'of refusals, too');
@@ -204,6 +217,10 @@ sub held {
         { directory => 'onPremises', reason => 'It does not answer.',
         since => '2026-11-21T09:30:00Z', nextProbeAt => '2100-01-01T00:00:00Z' },
         'a held directory');
+    my $asked = $as{operator}->post('/user/offboard', { userPrincipalName => "elin.strand\@$domain",
+        time => '00:00' }, { dryRun => 'true' })->{json}{data};
+    like("@{ $asked->{warnings} }", qr/onPremises is held since .*It does not answer/,
+        'a request is warned of it');
 }
 
 for_each_stack {

@@ -106,6 +106,8 @@ sub tasks {
     $stack->worker->stop;
     set($leaver, "state = 'queued', error = NULL, due_at = " . (now() - 1_000_000));
     is(need('offboardingOverdue')->{severity}, 'critical', 'a person should have left');
+    is_deeply([@{ need('offboardingOverdue')->{sample}[0] }{qw(begun accountDisabled)}],
+        [JSON::PP::false, JSON::PP::false], 'and nothing of it is done');
     set($leaver, "state = 'failed', started_at = 5");
     is(need('offboardingFailed')->{sample}[0]{userPrincipalName}, "anna.lind\@$domain",
         'and has not');
@@ -114,6 +116,7 @@ sub tasks {
     $stack->sql($step . "'disableAccount'");
     ok(need('offboardingFailed')->{sample}[0]{accountDisabled},
         'unless the account was seen disabled');
+    ok(need('offboardingFailed')->{sample}[0]{begun}, 'and a part of it is done');
     is(need('offboardingFailed', 'approver'), undef, 'an approver is not told');
     my @kinds = map { $_->{kind} } grep { $_->{kind} ne 'workerNone' } needs();
     is_deeply(\@kinds, [qw(offboardingFailed failed attention)], 'the worst first');

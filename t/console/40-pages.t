@@ -74,6 +74,58 @@ sub broken {
 JS
 }
 
+# Words of English that are seen; what people and directories have named is data.
+sub english {
+    return @{ $browser->script(<<'JS') };
+        const page = document.getElementById('page'), found = [];
+        const word = /\b(the|was|of|and|with|this|has|been|which|are|cannot|must|to|no)\b/i;
+        const all = document.createTreeWalker(page, NodeFilter.SHOW_TEXT);
+        for (let node; (node = all.nextNode());) {
+            const at = node.parentElement;
+            if (at.checkVisibility()
+                && !at.closest('code, pre, .copyable, bdi:not(.quote, .quote bdi)')
+                && word.test(node.data)) found.push(node.data);
+        }
+        return found.concat([...page.querySelectorAll('[lang=en]')]
+            .filter((one) => one.checkVisibility()).map((one) => one.innerText));
+JS
+}
+
+# What steps, tasks and directories come to most often, as the service says it.
+my @outcomes = (
+    'created as nina.lund@nordic.example', 'created as nina.lund@nordic.example, disabled',
+    'created as nina.lund2@nordic.example (nina.lund@nordic.example was taken)',
+    'made by an earlier try of this task as nina.lund@nordic.example', 'no manager was given',
+    'manager: eva.berg@nordic.example', 'no photo was given', '20480 bytes, image/jpeg',
+    'disabled', 'was disabled already', 'disabled; locked, and the password is an unknown one',
+    'disabled; locked, but the password was not replaced: ldap://dc1: set the password: '
+        . 'Insufficient access (50)',
+    'signed out everywhere', 'a directory of this kind keeps no sign-in sessions',
+    'member of no group that could be left', 'removed from Sales team',
+    'removed from 2 groups: All staff, Sales team; cannot be revoked: Everyone (membership by '
+        . 'rule: (departmentNumber=7)); refused: Board (ldap://dc1: leave: Busy (51))',
+    'disabled, member of no group; locked, and the password is an unknown one',
+    'disabled; member of what a workflow added it to: Alumni',
+    'already absent: the directory has no such account', 'department, jobTitle cleared',
+    'enabled, department; not set: mobilePhone (ldap://dc1: change: Invalid syntax (21))',
+    'given back: All staff; had already: Sales team', 'nothing to give back',
+    'added to All staff', 'member of All staff already', 'no member of All staff',
+    'The directory has no group "Nowhere".', 'Seller: added CRM admins; so already All staff',
+    'taken away: SPE_E3', 'none is assigned directly', 'it is so already',
+    '2 reports now report to eva.berg@nordic.example', 'nobody reports to bo.ek@nordic.example',
+    'createAccount: given up after 5 tries: ldap://dc1: find the user: '
+        . "Can't contact LDAP server (-1)",
+    'https://graph.microsoft.com: creating the user: HTTP 403 Authorization_RequestDenied: '
+        . 'Insufficient privileges (request-id 7)',
+    'ldap://dc1: bind: Invalid credentials (49): 80090308', 'ldap://dc1: add: Timed out (-5)',
+    'The directory onPremises is held since 2026-11-23 09:12: ldap://dc1: bind: Server is '
+        . 'unavailable (52) Tasks for it wait until it answers again.',
+    'The password of the account is an unknown one since the offboarding 2026-11-20 17:00: '
+        . 'set a new password, otherwise the person cannot sign in.',
+    'The tenant\'s user seat limit is reached: the account was not enabled.',
+    'must be a date of the calendar written YYYY-MM-DD',
+);
+
 sub paint {
     return $browser->script(<<'JS');
         return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;
@@ -106,6 +158,23 @@ subtest 'in Swedish' => sub {
         $company->open($place);
         is($browser->script('return document.documentElement.lang'), 'sv', "$name is in Swedish");
         $company->look("$name-sv");
+    }
+    for my $page (@pages) {
+        my ($name, $place) = @$page;
+        $company->open($place);
+        is_deeply([english()], [], "$name: no English is seen");
+        is_deeply([broken()], [], "$name: no word breaks at 1024 pixels");
+    }
+    $browser->size(1280, 900);
+    my $said = $browser->async(<<'JS', \@outcomes);
+        const [outcomes, done] = arguments;
+        const {said} = await import(new URL('format.js', location.href));
+        while (said(outcomes[0]) === null) await new Promise((go) => setTimeout(go, 20));
+        done(outcomes.map(said));
+JS
+    for my $i (0 .. $#outcomes) {
+        ok($said->[$i] && $said->[$i] !~ /\b(?:the|was|of|is|and|already|ldap|no)\b/,
+            "said in Swedish: $outcomes[$i]") or diag($said->[$i] // 'not at all');
     }
     $browser->language('en-GB');
 };

@@ -36,9 +36,9 @@ $company->open('overview');
 my $green = lamp();
 
 subtest 'every kind of need' => sub {
-    my @kinds = qw(workerNone chainBroken strays offboardingFailed offboardingOverdue syncStopped
-        directoryHeld failed attention braked approvals syncFailed directoryLate keyExpiring
-        secretExpiring seatsLow);
+    my @kinds = qw(workerNone chainBroken strays offboardingFailed offboardingOverdue tasksLate
+        syncStopped directoryHeld failed attention braked approvals syncFailed directoryLate
+        keyExpiring secretExpiring seatsLow);
     for my $since (undef, '2026-11-01T08:00:00Z') {
         for my $sample ([], [{ displayName => 'Erik Holm', userPrincipalName => 'erik@x.example',
             directory => 'onPremises', username => 'hr', reason => 'record 7: it does not fit',
@@ -47,14 +47,25 @@ subtest 'every kind of need' => sub {
                 count => 1, since => $since, sample => $sample } } @kinds] });
             wake();
             my $name = ($since // 'no instant') . ', ' . @$sample . ' named';
-            $browser->until("each is shown ($name)", sub { main() =~ /16 things need you/ });
-            is(scalar $browser->all('.needs > li'), 16, "$name: a line each");
+            $browser->until("each is shown ($name)", sub { main() =~ /17 things need you/ });
+            is(scalar $browser->all('.needs > li'), 17, "$name: a line each");
             is(scalar $browser->all('.failed'), 0, "$name: none of them failed");
             unlike(main(), qr/NaN|undefined|null|need\./, "$name: words alone");
             $between->tells(overview => { needs => [] });
             wake();
             told(qr/Nothing needs you.*Nothing needs you/s, 'lead and card agree');
         }
+    }
+    # What is said of an overdue leaver follows from the steps that are done.
+    for my $one ([begun => JSON::PP::false, qr/has not begun.*may still have access/],
+        [begun => JSON::PP::true, qr/is overdue since.*may still have access/],
+        [accountDisabled => JSON::PP::true, qr/account of Erik Holm is disabled, but not all/]) {
+        $between->tells(overview => { needs => [{ kind => 'offboardingOverdue',
+            severity => 'critical', count => 1, since => '2026-11-01T08:00:00Z',
+            sample => [{ displayName => 'Erik Holm', taskId => '01x',
+                $one->[0] => $one->[1] }] }] });
+        wake();
+        told($one->[2], "$one->[0]: $one->[1]");
     }
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
@@ -224,7 +235,7 @@ subtest 'a person must leave now, and the brake is reached' => sub {
     $browser->until('the question is asked', sub { dialog() =~ /rut\.sandell/ });
     like(dialog(), qr/as soon as nothing holds it/, 'it is said that it may be held');
     unlike(dialog(), qr/within a second/, 'and nothing promised');
-    $browser->type('dialog[open] input', 'rut.sandell@nordic.example');
+    $browser->type('dialog[open] [name=typed]', 'rut.sandell@nordic.example');
     $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
     told(qr/Queued\. It begins as soon as nothing holds it/, 'it is queued');
     is(scalar $browser->all('.notice.ok'), 0, 'without a green tick');
@@ -370,6 +381,29 @@ subtest 'signed in in a window beside' => sub {
     $browser->wait_gone('dialog[open]');
     ok($browser->until('it is green', sub { wake(); lamp() eq $green }), 'and the page goes on');
     $browser->complaints(qr/401/);
+};
+
+subtest 'a person must leave now, and the directory is held' => sub {
+    $stack->sql("INSERT INTO directory_state (tenant_id, directory, hold_reason, hold_since, "
+        . "hold_until, hold_failures) VALUES ('nordic', 'onPremises', 'It does not answer.', "
+        . "1795253400000, 4102444800000, 1) ON CONFLICT (tenant_id, directory) DO UPDATE SET "
+        . "hold_reason = 'It does not answer.', hold_since = 1795253400000, "
+        . "hold_until = 4102444800000");
+    $company->open('offboard/' . $company->id_of('henrik.falk'));
+    $browser->click('input[type=radio][value=now]');
+    $browser->click_text('main button', 'Review');
+    $browser->until('the question is asked', sub { dialog() =~ /henrik\.falk/ });
+    like(dialog(), qr/as soon as nothing holds it.*is held since/s, 'it is said what holds it');
+    unlike(dialog(), qr/within a second/, 'and nothing promised');
+    $browser->type('dialog[open] [name=comment]', 'Agreed with the manager');
+    $browser->type('dialog[open] [name=typed]', 'henrik.falk@nordic.example');
+    $browser->click_text('dialog[open] button', 'Offboard now', ready => 1);
+    told(qr/Queued\. It begins as soon as nothing holds it/, 'it is queued');
+    is(scalar $browser->all('.notice.ok'), 0, 'without a green tick');
+    my $task = $browser->url;
+    $company->sign_in('operator');
+    $browser->goto($task);
+    told(qr/Comments\s+Agreed with the manager\s+administrator/, 'an operator reads why');
 };
 
 $company->stop;

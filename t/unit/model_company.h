@@ -48,7 +48,11 @@ static session *start_worker(ida_directory_kind kind)
     memset(slots, 0, sizeof slots);
     w.calls = slots;
     w.call_count = 2;
-    rn = (runner){.w = &w, .env = w.env, .main = main_store, .cache = cache_store, .sessions = {.w = &w, .env = &rn.env}};
+    rn = (runner){.w = &w,
+                  .env = w.env,
+                  .main = main_store,
+                  .cache = cache_store,
+                  .sessions = {.w = &w, .env = &rn.env}};
     session *s = apr_pcalloc(life_pool, sizeof *s);
     apr_pool_create(&s->pool, life_pool);
     apr_pool_create(&s->dir_pool, s->pool);

@@ -61,6 +61,16 @@ static int is_disabled(const ida_task *task)
     return seen;
 }
 
+static int is_begun(const ida_task *task)
+{
+    for (int i = 0; i < task->step_count; i++) {
+        if (task->steps[i].outcome != IDA_STEP_NONE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Tasks that match the filter, by due time. */
 static ida_kind add_tasks(needing *n, const char *kind, int critical, queue_task_filter filter)
 {
@@ -81,6 +91,7 @@ static ida_kind add_tasks(needing *n, const char *kind, int critical, queue_task
                                      tasks[i].error ? tasks[i].error : tasks[i].hold, NULL);
         if (tasks[i].type == IDA_USER_DELETE) {
             json_object_set_new(one, "accountDisabled", json_boolean(is_disabled(&tasks[i])));
+            json_object_set_new(one, "begun", json_boolean(is_begun(&tasks[i])));
         }
         json_array_append_new(sample, one);
     }

@@ -208,7 +208,7 @@ const ida_operation ida_op_user_create = {
     .right = IDA_PEOPLE_WRITE,
     IDA_WRITES("POST", "/user"),
     .needs_sync = 1,
-    .params = ida_write_params,
+    .params = ida_request_params,
     .body = ida_create_members,
     .example = "{\"firstname\":\"Eva\",\"surname\":\"Berg\",\"department\":\"Finance\","
                "\"jobTitle\":\"Controller\",\"employeeId\":\"1042\",\"date\":\"2027-02-01\","

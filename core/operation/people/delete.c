@@ -127,7 +127,7 @@ const ida_operation ida_op_user_delete = {
     .alias_method = "POST",
     .alias_path = "/user/offboard",
     .needs_sync = 1,
-    .params = ida_write_params,
+    .params = ida_request_params,
     .body = ida_delete_members,
     .example = "{\"userPrincipalName\":\"eva.berg@contoso.example\",\"date\":\"2027-02-26\","
                "\"time\":\"17:00\"}",

@@ -243,7 +243,7 @@ const ida_operation ida_op_user_update = {
     .alias_method = "POST",
     .alias_path = "/user/update",
     .needs_sync = 1,
-    .params = ida_write_params,
+    .params = ida_request_params,
     .body = ida_update_members,
     .example = "{\"userPrincipalName\":\"eva.berg@contoso.example\",\"department\":\"Sales\","
                "\"manager\":\"karl.ek@contoso.example\"}",

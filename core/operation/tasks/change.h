@@ -21,8 +21,6 @@ typedef struct ida_task_change {
     int own;                /* 1: the task was requested by the same person in the console */
 } ida_task_change;
 
-#define IDA_COMMENT_MAX 500 /* UTF-16 units */
-
 /* {"task": ...}, like the answer of GET task, with texts cleaned: input of its entity tag. */
 json_t *ida_task_result(ida_ctx *c, const ida_task *task);
 

@@ -222,12 +222,7 @@ static ida_kind look(ida_call *call)
     return kind;
 }
 
-static const ida_param change_params[] = {
-    ID_PARAM,
-    {"comment", IDA_PARAM_STRING, .max = IDA_COMMENT_MAX,
-     .about = "Why, in words for colleagues; the audit record of the change keeps it."},
-    IDA_DRY_RUN_PARAM,
-    {0}};
+static const ida_param change_params[] = {ID_PARAM, IDA_COMMENT_PARAM, IDA_DRY_RUN_PARAM, {0}};
 
 static const ida_field changed_task[] = {OUT_TEXT("message", ALWAYS),
                                          OUT_NAMED("task", ALWAYS, "Task"),

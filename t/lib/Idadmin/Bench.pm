@@ -94,6 +94,15 @@ sub figure {
     return $self->_add({ name => $name, value => $value }, $text // sprintf '%8.4g', $value);
 }
 
+# A figure that is held to at most `limit`.
+sub held {
+    my ($self, $name, $value, $limit) = @_;
+    my $holds = $value <= $limit;
+    $self->{missed}++ if !$holds;
+    return $self->_add({ name => $name, value => $value, limit => $limit },
+        sprintf '%8.4g  [at most %s%s]', $value, $limit, $holds ? '' : ': MISSED');
+}
+
 # Keeps the table, unless the part was skipped; how many of its lines missed what they are held to.
 sub finish {
     my ($self) = @_;

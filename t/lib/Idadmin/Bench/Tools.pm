@@ -56,11 +56,12 @@ sub _fill {
     return;
 }
 
-# A company in the cloud whose worker is stopped.
+# A company in the cloud whose worker is stopped. httpd: further options of httpd.
 sub company {
-    my ($users) = @_;
+    my ($users, %httpd) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => engine(), worker => 0, sync => 0, cloud => {},
-        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/10s' } },
+        httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/10s' },
+            %httpd },
         tenant => {
             roleTemplates => [{ name => 'Seller', groups => ['Small group'] }],
             accessCatalog => [{ service => 'CRM', group => 'Small group',

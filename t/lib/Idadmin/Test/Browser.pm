@@ -23,7 +23,7 @@ sub skip_reason {
 
 sub available { return !skip_reason() }
 
-# new(size => [1280, 900])
+# new(size => [1280, 900]); insecure => 1: any certificate will do.
 sub new {
     my ($class, %how) = @_;
     my $port = Idadmin::Test::free_port();
@@ -45,6 +45,7 @@ sub new {
             args => \@options },
         'goog:loggingPrefs'    => { browser => 'ALL', performance => 'ALL' },
         unhandledPromptBehavior => 'accept',    # "leave the page?" is no question of a test's
+        $self->{insecure} ? (acceptInsecureCerts => JSON::PP::true) : (),
     } } });
     $self->{session} = "/session/$session->{sessionId}";
     $self->size(@{ $self->{size} });
@@ -278,14 +279,19 @@ sub console { my ($self) = @_;
     return map {"$_->{level}: $_->{message}"} grep { $_->{level} =~ /^(?:SEVERE|WARNING)$/ }
         @{ $self->_do(POST => '/se/log', { type => 'browser' }) } }
 
+# What the network did: {method, params} of the DevTools protocol.
+sub events {
+    my ($self) = @_;
+    my $json = JSON::PP->new;    # these texts in a text are characters already
+    return map { $json->decode($_->{message})->{message} }
+        @{ $self->_do(POST => '/se/log', { type => 'performance' }) };
+}
+
 # Addresses of all requests.
 sub requests {
     my ($self) = @_;
-    my $json = JSON::PP->new;    # these texts in a text are characters already
-    my @events = map { $json->decode($_->{message})->{message} }
-        @{ $self->_do(POST => '/se/log', { type => 'performance' }) };
     return map { $_->{params}{request}{url} } grep { $_->{method} eq 'Network.requestWillBeSent' }
-        @events;
+        $self->events;
 }
 
 # What ought not to be: lines of the console but those expected, requests to another origin than
