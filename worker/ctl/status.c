@@ -177,18 +177,22 @@ static ida_kind companies_json(ctl_call *ctl, store *s, json_t *directories, jso
     return kind;
 }
 
+ida_kind ctl_status_json(ctl_call *ctl, store *s, json_t **document)
+{
+    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array();
+    *document = json_pack("{s:s, s:i, s:o, s:o, s:o}", "version", ida_build, "schema",
+                          store_schema_version(), "workers", workers, "directories", directories,
+                          "tasks", tasks);
+    ida_kind kind = workers_json(ctl, s, workers);
+    return kind ? kind : companies_json(ctl, s, directories, tasks);
+}
+
 static int status(ctl_call *ctl)
 {
     store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array(),
-           *reasons = json_array();
-    json_t *document = ida_json_keep(ctl->pool,
-                                     json_pack("{s:s, s:i, s:o, s:o, s:o}", "version", ida_build,
-                                               "schema", store_schema_version(), "workers", workers,
-                                               "directories", directories, "tasks", tasks));
-    ida_json_keep(ctl->pool, reasons);
-    ida_kind kind = workers_json(ctl, s, workers);
-    kind = kind ? kind : companies_json(ctl, s, directories, tasks);
+    json_t *document, *reasons = ida_json_keep(ctl->pool, json_array());
+    ida_kind kind = ctl_status_json(ctl, s, &document);
+    ida_json_keep(ctl->pool, document);
     int check = ctl_value(ctl, "check") != NULL;
     if (kind) {
         int failed = ctl_result(ctl, kind);

@@ -79,10 +79,15 @@ static int apply(ctl_call *ctl)
 
 static int list(ctl_call *ctl)
 {
-    static const ctl_column columns[] = {
-        {"COMPANY ID", "companyId"},    {"NAME", "name"},         {"STATE", "state"},
-        {"DIRECTORIES", "directories"}, {"SEATS", "seatLimit"},   {"ENABLED", "enabledMembers"},
-        {"HELD", "seatsHeld"},          {"CHANGED", "updatedAt"}, {NULL, NULL}};
+    static const ctl_column columns[] = {{"COMPANY ID", "companyId"},
+                                         {"NAME", "name"},
+                                         {"DIRECTORIES", "directories"},
+                                         {"SEATS", "seatLimit"},
+                                         {"ENABLED", "enabledMembers"},
+                                         {"HELD", "seatsHeld"},
+                                         {"STATE", "state"},
+                                         {"CHANGED", "updatedAt"},
+                                         {NULL, NULL}};
     json_t *rows = NULL;
     ida_kind kind = store_tenant_list(ctl_store(ctl, DB_REQUEST), ctl->c, &rows);
     if (!kind && !ctl_json(ctl, rows)) {
