@@ -15,11 +15,7 @@ APLOG_USE_MODULE(idadmin);
 
 /* --- figures of the moment, a row each --- */
 
-typedef struct spool_figures {
-    int64_t segments, bytes, oldest; /* the minute of the oldest, ms; 0: none */
-} spool_figures;
-
-static spool_figures spool_look(void)
+spool_figures metrics_spool(void)
 {
     spool_figures out = {0};
     DIR *directory = opendir(config_spool(child->server));
@@ -76,17 +72,17 @@ static void put_overflows(ida_metrics *m, const ida_metric *row)
 
 static void put_segments(ida_metrics *m, const ida_metric *row)
 {
-    ida_metrics_put(m, row, NULL, spool_look().segments);
+    ida_metrics_put(m, row, NULL, metrics_spool().segments);
 }
 
 static void put_bytes(ida_metrics *m, const ida_metric *row)
 {
-    ida_metrics_put(m, row, NULL, spool_look().bytes);
+    ida_metrics_put(m, row, NULL, metrics_spool().bytes);
 }
 
 static void put_oldest(ida_metrics *m, const ida_metric *row)
 {
-    int64_t oldest = spool_look().oldest;
+    int64_t oldest = metrics_spool().oldest;
     ida_metrics_put_ms(m, row, NULL, oldest ? ida_now(&child->env) - oldest : 0);
 }
 

@@ -122,6 +122,26 @@ void metrics_limited(int by)
     }
 }
 
+void metrics_each(metrics_row *row, void *baton)
+{
+    for (int f = 1; block && f <= FACES; f++) {
+        for (int op = 0; op <= operation_count(); op++) {
+            const cell *at = cell_of((face)f, op);
+            int64_t by_class[METRICS_CLASSES] = {0}, all = 0;
+            for (size_t i = 0; i < STATUSES; i++) {
+                int64_t count = (int64_t)atomic_load(&at->by_status[i]);
+                int class = statuses[i] ? statuses[i] / 100 - 2 : METRICS_CLASSES - 1;
+                by_class[class] += count;
+                all += count;
+            }
+            if (all) {
+                row(baton, face_names[f], ida_operations[op] ? ida_operations[op]->name : "none",
+                    by_class);
+            }
+        }
+    }
+}
+
 /* --- as text --- */
 
 static const ida_metric requests = {"idadmin_http_requests_total",

@@ -52,6 +52,7 @@ static void register_hooks(apr_pool_t *pool)
     authn_register();
     authz_register(pool);
     writers_register();
+    status_register();
     ap_hook_pre_config(forget_before, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(config_check, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(prepare, NULL, NULL, APR_HOOK_LAST);

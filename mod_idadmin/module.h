@@ -250,6 +250,15 @@ int mcp_handler(request_rec *r);
 int console_handler(request_rec *r);
 int health_handler(request_rec *r);
 int metrics_handler(request_rec *r);
+
+/* Segments in this node's audit spool. */
+typedef struct spool_figures {
+    int64_t segments, bytes, oldest; /* the minute of the oldest, ms; 0: none */
+} spool_figures;
+spool_figures metrics_spool(void);
+
+/* --- status.c: a section of mod_status --- */
+void status_register(void);
 int absent_handler(request_rec *r); /* addresses that must be a clean 404 */
 
 /* --- origin.c: browsers at the MCP address --- */
@@ -325,6 +334,12 @@ void metrics_attach(metrics_block *shared); /* child_init */
 void metrics_count(request_rec *r);         /* an answered request; log_transaction */
 void metrics_limited(int limit); /* one that got 429: a limit_kind, or METRICS_CONCURRENCY */
 void metrics_put_requests(ida_metrics *m);
+/* Calls `row` for each face (`from`) and operation that was asked: answers by class, 2xx to 5xx,
+ * others. */
+#define METRICS_CLASSES 5
+typedef void metrics_row(void *baton, const char *from, const char *operation,
+                         const int64_t by_class[METRICS_CLASSES]);
+void metrics_each(metrics_row *row, void *baton);
 
 /* --- foreign.c --- */
 

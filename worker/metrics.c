@@ -55,6 +55,7 @@ static ida_kind read_all(store *s, store *audit, ida_ctx *c, const worker_config
     for (int i = 0; !kind && i < count && i < config->metrics_companies; i++) {
         out->company[i].id = ids[i].id;
         out->company[i].forwards = config->audit_siem != NULL;
+        out->company[i].state = ids[i].state;
         kind = metrics_company_read(s, c, out->now, &out->company[i]);
         out->listed++;
     }

@@ -2,6 +2,8 @@
  * where they are written. */
 #include "worker/metrics_company.h"
 
+#include <string.h>
+
 #include "core/store/key.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -22,7 +24,8 @@ ida_kind metrics_company_read(store *s, ida_ctx *c, int64_t now, company_figures
     int64_t first;
     ida_kind kind = queue_figures_get(s, c, out->id, &out->queue);
     kind = kind ? kind : queue_overdue_list(s, c, out->id, now, &out->overdue, &out->overdue_count);
-    for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
+    int deleted = strcmp(out->state, "deleted") == 0; /* a hold of it concerns nobody */
+    for (int d = 0; !kind && !deleted && d < IDA_DIR_COUNT; d++) {
         kind = read_directory(s, c, out->id, (ida_directory_kind)d, &out->directory[d]);
     }
     kind = kind ? kind : store_chain_check_get(s, c, out->id, &out->chain);
@@ -95,6 +98,11 @@ static void put_lateness(const sink *s, const company_figures *k)
                            labels_of(s, k, "type", ida_task_type_text((ida_task_type)type)),
                            tasks ? s->now - since : 0);
     }
+}
+
+static void put_paused(const sink *s, const company_figures *k)
+{
+    ida_metrics_put(s->m, s->row, labels_of(s, k, NULL, NULL), strcmp(k->state, "paused") == 0);
 }
 
 static void put_chain_verified(const sink *s, const company_figures *k)
@@ -251,6 +259,8 @@ static const struct {
 } of_company[] = {
     {{"idadmin_tasks", "Tasks by state; braked ones wait for a person.", IDA_METRIC_GAUGE},
      put_tasks},
+    {{"idadmin_company_paused", "1: an administrator has paused the company.", IDA_METRIC_GAUGE},
+     put_paused},
     {{"idadmin_tasks_overdue", "Queued tasks that are due, by type.", IDA_METRIC_GAUGE},
      put_overdue},
     {{"idadmin_task_lateness_seconds", "How long the oldest of these could have begun.",

@@ -17,7 +17,7 @@ typedef struct directory_figures {
 } directory_figures;
 
 typedef struct company_figures {
-    const char *id;
+    const char *id, *state;
     queue_figures queue;
     const queue_overdue *overdue;
     int overdue_count;

@@ -16,7 +16,7 @@ export const shape = 'cards';
 const NEEDS = {
   workerNone: 'company', chainBroken: 'log', strays: 'log', offboardingFailed: 'tasks',
   offboardingOverdue: 'tasks', tasksLate: 'tasks',
-  syncStopped: 'company', directoryHeld: 'company', failed: 'tasks', attention: 'tasks',
+  syncStopped: 'company', directoryHeld: 'company', paused: 'company', failed: 'tasks', attention: 'tasks',
   braked: 'tasks', approvals: 'access', syncFailed: 'company', directoryLate: 'company',
   keyExpiring: 'keys', secretExpiring: 'company', seatsLow: 'company',
 };

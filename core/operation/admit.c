@@ -5,6 +5,9 @@
 
 #include "core/cache/person.h"
 #include "core/operation/op.h"
+#include "core/store/tenant.h"
+
+#define PAUSED_RETRY_S 300
 
 static const struct {
     const char *name, *member;
@@ -102,6 +105,32 @@ ida_kind ida_operation_admit(ida_call *call)
         kind = admit_module(call, op->module);
     }
     return kind || signed_in ? kind : admit_scope(call);
+}
+
+/* The row's state is that of this moment; the sealed document, which the face may have read two
+ * seconds ago, holds also against a row that was changed by hand. */
+ida_kind ida_op_in_service(ida_call *call, store *s, ida_ctx *c)
+{
+    const ida_tenant *tenant = call->asked->tenant;
+    const char *state;
+    if (!tenant || call->asked->operation->while_paused) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_tenant_lock_state(s, c, tenant->id, &state);
+    if (kind || (!*state && !tenant->paused)) {
+        return kind;
+    }
+    if (strcmp(state, "deleted") == 0 || tenant->deleted) {
+        return ida_fail(c, IDA_NOT_FOUND, "The company %s was deleted.", tenant->id);
+    }
+    c->retry_after = PAUSED_RETRY_S;
+    c->message_is_public = 1;
+    ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+             "The company %s is paused: reading goes on, changes are refused, and what is queued "
+             "waits. Send the request again when an administrator has resumed the company "
+             "(`idadminctl tenant resume`).",
+             tenant->id);
+    return ida_because(c, "companyPaused", NULL);
 }
 
 ida_kind ida_op_synced(ida_call *call, store *s)

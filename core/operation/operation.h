@@ -168,6 +168,7 @@ struct ida_operation {
     ida_scope scope;
     ida_module module;
     int needs_sync;      /* 1: 503 before the first full sync */
+    int while_paused;    /* of a write: 1: also for a company that is paused */
     int no_company;      /* for the console: belongs to no company */
     const char *example; /* a body as JSON, for the OpenAPI description; NULL: none */
     int one_state;       /* 1: the result is one object; an If-Match of its writes names its ETag */

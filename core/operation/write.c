@@ -57,7 +57,6 @@ void ida_op_warn_ignored(ida_call *call)
     json_object_set_new(call->result, "warnings", all);
 }
 
-/* The work, and its audit record. */
 ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **seats)
 {
     int synced;
@@ -72,9 +71,11 @@ ida_kind ida_op_seats(store *s, ida_ctx *c, const ida_tenant *tenant, json_t **s
     return kind;
 }
 
+/* The work, and its audit record. */
 static ida_kind work(store *s, ida_ctx *c, ida_call *call)
 {
-    ida_kind kind = call->asked->operation->work(call, s, c);
+    ida_kind kind = ida_op_in_service(call, s, c);
+    kind = kind ? kind : call->asked->operation->work(call, s, c);
     if (kind == IDA_NOT_FOUND && call->asked->operation->needs_sync) {
         ida_kind unsure = ida_op_synced(call, s);
         return unsure ? unsure : kind;

@@ -72,14 +72,22 @@ ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *re
     return kind || r.rows ? kind : unknown(c, id);
 }
 
-ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
+ida_kind store_tenant_lock_state(store *s, ida_ctx *c, const char *id, const char **state)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_tenant_lock, DB_ARGS(DB_T(id)), &r);
+    *state = kind || !r.rows ? "" : DB_ROW(tenant_state, &r, 0)->state.text;
     return kind || r.rows ? kind : unknown(c, id);
 }
 
-STORE_FILL(id_of, store_tenant_id, tenant_id, row->id.text, row->revision.number)
+ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
+{
+    const char *state;
+    return store_tenant_lock_state(s, c, id, &state);
+}
+
+STORE_FILL(id_of, store_tenant_id, tenant_id, row->id.text, row->revision.number,
+           *row->state.text ? row->state.text : STORE_TENANT_ACTIVE)
 
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count)
 {
@@ -123,6 +131,7 @@ ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array)
         }
         ida_json_put(item, "companyId", row->id.text);
         ida_json_put_or_null(item, "name", ida_json_string(document, "name"));
+        ida_json_put(item, "state", *row->state.text ? row->state.text : STORE_TENANT_ACTIVE);
         json_object_set_new(item, "directories", names);
         json_object_set_new(item, "seatLimit",
                             json_is_integer(limit) ? json_integer(json_integer_value(limit))
@@ -308,7 +317,7 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     ida_kind kind = store_write(s, c, STMT_tenant_put,
                                 DB_ARGS(DB_T(w->tenant->id), DB_T(w->stored->document),
                                         DB_T(w->stored->seal), DB_I(w->stored->revision),
-                                        DB_I(ida_now(c->env))),
+                                        DB_I(ida_now(c->env)), DB_T(ida_tenant_state(w->tenant))),
                                 NULL);
     if (!kind) {
         kind = put_workflows(s, c, w->tenant);

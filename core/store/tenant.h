@@ -25,18 +25,22 @@ typedef struct store_tenant_name {
     const char *id, *name, *time_zone; /* name: the ID where the document has none */
 } store_tenant_name;
 ida_kind store_tenant_names(store *s, ida_ctx *c, const store_tenant_name **rows, int *count);
-/* Array of {companyId, name, directories[], seatLimit, seatsHeld, enabledMembers, updatedAt}; at
- * most 10,000. */
+/* Array of {companyId, name, state, directories[], seatLimit, seatsHeld, enabledMembers,
+ * updatedAt}; at most 10,000. */
 ida_kind store_tenant_list(store *s, ida_ctx *c, json_t **array);
 /* All tenant IDs with their revision, for the worker: sorted. */
 typedef struct store_tenant_id {
     const char *id;
     int64_t revision;
+    const char *state; /* active, paused, deleted */
 } store_tenant_id;
+#define STORE_TENANT_ACTIVE "active"
 ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int *count);
 /* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the
  * gate is held. IDA_NOT_FOUND. Order of locks: tenant, then user. */
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id);
+/* The same; *state: "", "paused", "deleted", which nobody changes while the lock is held. */
+ida_kind store_tenant_lock_state(store *s, ida_ctx *c, const char *id, const char **state);
 
 /* How many people have a role template. */
 ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id,

@@ -141,7 +141,10 @@ void ida_tenant_check(ida_ctx *c, const json_t *document, int applying)
     const json_t *directories = json_object_get(document, "directories");
     const json_t *cloud = json_object_get(directories, "cloud"),
                  *on_premises = json_object_get(directories, "onPremises");
-    if (json_is_object(directories) && !cloud && !on_premises) {
+    int deleted = json_object_get(document, "deleted") != NULL;
+    if (deleted && applying) {
+        ida_tenant_fault(&k, "deleted", "is set by `idadminctl tenant delete` alone");
+    } else if (json_is_object(directories) && !cloud && !on_premises && !deleted) {
         ida_tenant_fault(&k, "directories", "must have cloud, onPremises or both");
     }
     if (json_is_object(cloud)) {

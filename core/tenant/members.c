@@ -46,6 +46,13 @@ static const member keys[] = {
     {0},
 };
 
+static const member of_pause[] = {
+    {"since", STRING, REQUIRED, .rule = ida_rule_instant, .about = "when it was paused"},
+    {"reason", STRING, .rule = ida_rule_text, .high = 500,
+     .about = "why, for administrators; callers are not told"},
+    {0},
+};
+
 static const member retention[] = {
     {"taskHistoryDays", INTEGER, FILL, .fallback = "365", .low = 1, .high = 3650,
      .about = "days that ended tasks are kept"},
@@ -230,5 +237,10 @@ const member ida_tenant_members[] = {
      .about = "receivers of events"},
     {"accessCatalog", OBJECTS, .high = 1000, .inner = service, .unique = "service",
      .about = "what `idadminctl request` asks for"},
+    {"paused", OBJECT, .inner = of_pause,
+     .about = "changes are refused and queued work waits; `idadminctl tenant pause` sets it, "
+              "`resume` takes it away"},
+    {"deleted", STRING, .rule = ida_rule_instant,
+     .about = "what is left of a deleted company has it; only `idadminctl tenant delete` sets it"},
     {0},
 };

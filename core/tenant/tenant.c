@@ -95,6 +95,8 @@ static ida_tenant *build(apr_pool_t *pool, json_t *document)
     t->queued_megabytes = integer_at(filled, NULL, "queuedMegabytes", 256);
     t->public_api = json_is_true(json_object_get(modules, "publicApi"));
     t->access_governance = json_is_true(json_object_get(modules, "accessGovernance"));
+    t->paused = string_at(json_object_get(filled, "paused"), "since");
+    t->deleted = json_object_get(filled, "deleted") != NULL;
     rate_at(filled, "key", &t->rate_key);
     rate_at(filled, "company", &t->rate_company);
     t->brake_per_hour = integer_at(filled, "brake", "offboardingsPerHour", 0);
@@ -145,6 +147,26 @@ ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *
     *canonical = ida_json_sorted(c->pool, merged);
     *tenant = build(c->pool, merged);
     return IDA_OK;
+}
+
+const char *ida_tenant_state(const ida_tenant *tenant)
+{
+    return tenant->deleted ? "deleted" : tenant->paused ? "paused" : "";
+}
+
+json_t *ida_tenant_remains(apr_pool_t *pool, const ida_tenant *tenant, const char *deleted_at)
+{
+    static const char *const kept[] = {"companyId", "name", "timeZone", "upnDomain", "retention"};
+    json_t *remains = ida_json_keep(pool, json_object());
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        json_t *value = json_object_get(tenant->document, kept[i]);
+        if (value) {
+            json_object_set(remains, kept[i], value);
+        }
+    }
+    json_object_set_new(remains, "directories", json_object());
+    ida_json_put(remains, "deleted", deleted_at);
+    return remains;
 }
 
 ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant)

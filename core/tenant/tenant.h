@@ -31,6 +31,8 @@ typedef struct ida_tenant {
     int64_t seat_limit;       /* -1 = none */
     int64_t queued_megabytes; /* that photos of queued tasks may take */
     int public_api, access_governance;
+    const char *paused;              /* since when, as a document writes it; NULL: it is not */
+    int deleted;                     /* 1: the audit log alone is left */
     ida_rate rate_key, rate_company; /* limit 0 and off 0 = not set */
     int key_days;                    /* default lifetime of a new key; 0 = it does not expire */
     int64_t brake_per_hour;          /* 0 = none */
@@ -48,6 +50,14 @@ typedef struct ida_tenant {
  * ida_tenant_files_check). `canonical` gets the merged document to store. */
 ida_kind ida_tenant_apply(ida_ctx *c, const char *text, size_t len, const char *previous,
                           ida_tenant **tenant, char **canonical);
+
+/* "", "paused" or "deleted": what the tenant's row says for statements, as the document has it. */
+const char *ida_tenant_state(const ida_tenant *tenant);
+
+/* What is left of a document when its company is deleted: ID, name, domain, zone, retention.
+ * Pool's.
+ */
+json_t *ida_tenant_remains(apr_pool_t *pool, const ida_tenant *tenant, const char *deleted_at);
 
 /* A stored document back into a struct; IDA_INTERNAL_ERROR when it is damaged. */
 ida_kind ida_tenant_load(ida_ctx *c, const char *canonical, ida_tenant **tenant);

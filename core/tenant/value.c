@@ -10,6 +10,7 @@
 #include "core/base/rate.h"
 #include "core/base/secret_path.h"
 #include "core/base/text.h"
+#include "core/base/time.h"
 #include "core/tenant/credentials.h"
 #include "core/tenant/naming.h"
 #include "core/tenant/tenant.h"
@@ -448,6 +449,13 @@ const char *ida_rule_text(ida_ctx *c, const char *text)
 {
     return ida_has_control(text, 0) ? "must not hold control characters"
                                     : placeholder_fault(c->pool, text);
+}
+
+const char *ida_rule_instant(ida_ctx *c, const char *text)
+{
+    int64_t at;
+    (void)c;
+    return ida_time_parse(text, &at) ? NULL : "must be an instant such as 2027-02-08T07:00:00Z";
 }
 
 const char *ida_rule_body(ida_ctx *c, const char *text)

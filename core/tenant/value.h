@@ -28,6 +28,7 @@ ida_value_rule ida_rule_name, ida_rule_company, ida_rule_zone, ida_rule_local_fo
     ida_rule_display_format, ida_rule_domain, ida_rule_rate, ida_rule_service_url,
     ida_rule_webhook_url, ida_rule_proxy_url, ida_rule_ldap_url, ida_rule_guid, ida_rule_path,
     ida_rule_secret, ida_rule_cloud_marker, ida_rule_attribute, ida_rule_duration, ida_rule_dn,
-    ida_rule_upn, ida_rule_cloud_account, ida_rule_text, ida_rule_body, ida_rule_recipient;
+    ida_rule_upn, ida_rule_cloud_account, ida_rule_instant, ida_rule_text, ida_rule_body,
+    ida_rule_recipient;
 
 #endif

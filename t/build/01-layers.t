@@ -276,7 +276,7 @@ subtest 'members of the tenant document' => sub {
         hygiene => 'hygiene', retention => 'retention', keys => 'keys');
     my %listed = (cloud => 'directories.cloud', on_premises => 'directories.onPremises',
         template => 'roleTemplates', service => 'accessCatalog', workflow => 'workflows',
-        notification => 'notifications');
+        notification => 'notifications', of_pause => 'paused');
     my (@missing, %known, $count);
     for my $name (sort keys %table) {
         for my $member (@{ $table{$name} }) {

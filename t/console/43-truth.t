@@ -37,7 +37,7 @@ my $green = lamp();
 
 subtest 'every kind of need' => sub {
     my @kinds = qw(workerNone chainBroken strays offboardingFailed offboardingOverdue tasksLate
-        syncStopped directoryHeld failed attention braked approvals syncFailed directoryLate
+        syncStopped directoryHeld paused failed attention braked approvals syncFailed directoryLate
         keyExpiring secretExpiring seatsLow);
     for my $since (undef, '2026-11-01T08:00:00Z') {
         for my $sample ([], [{ displayName => 'Erik Holm', userPrincipalName => 'erik@x.example',

@@ -1,5 +1,5 @@
 # The evidence about a leaver can be verified, and a person's data is erased from the store without
-# breaking the other proofs.
+# breaking the other proofs; a company is paused, and deleted but for its audit log.
 use strict;
 use warnings;
 use utf8;
@@ -193,7 +193,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'task_membership tenant_id task_id directory group_id group_name retained restored_by'
         . ' refused kind',
     'task_payload tenant_id task_id',
-    'task_step tenant_id task_id name outcome workflow account', 'tenant id document seal',
+    'task_step tenant_id task_id name outcome workflow account', 'tenant id document seal state',
     'user_lock tenant_id task_id', 'worker id host version fault',
     'workflow tenant_id id name trigger_type actions',
     'workflow_run id tenant_id workflow event_type task_id status',
@@ -305,12 +305,129 @@ sub erasure {
     is(evidence()->{exit}, 1, 'and there is no evidence any more');
 }
 
+# Every table with rows of the company.
+sub tables_with_rows {
+    my @tables = map { $_->[0] } $stack->engine eq 'sqlite'
+        ? $stack->sql("SELECT CASE l.schema WHEN 'main' THEN '' ELSE l.schema || '.' END || l.name "
+        . "FROM pragma_table_list l JOIN pragma_table_info(l.name, l.schema) i ON i.name = "
+        . "'tenant_id' WHERE l.type = 'table'")
+        : $stack->sql("SELECT CASE table_schema WHEN 'public' THEN '' ELSE table_schema || '.' END "
+        . "|| table_name FROM information_schema.columns WHERE column_name = 'tenant_id' AND "
+        . "table_schema IN ('public', 'cache', 'audit')");
+    return sort map { $_->[0] } $stack->sql(join ' UNION ALL ',
+        map {"SELECT '$_' WHERE EXISTS (SELECT 1 FROM $_ WHERE tenant_id = 'nordic')"} @tables);
+}
+
+# The newest record of a command, once it is in the log.
+sub command_record {
+    my ($action) = @_;
+    my @found;
+    within(sub { @found = grep { ($_->{action} // '') eq $action } @{
+        $stack->records('--category', 'command') } });
+    return $found[0];
+}
+
+sub paused {
+    my $soon = $stack->post('/v1/api/user',
+        { firstname => 'Queued', surname => 'Before', date => '2031-01-01' })->{json}{data}{taskId};
+    my $told = $stack->ctl_ok('tenant', 'pause', 'nordic', '--reason', 'audit of Friday', '--json');
+    is_deeply([@$told{qw(state running)}], ['paused', 0], 'paused');
+    $stack->sql("UPDATE task SET due_at = 1, next_at = 1, wall_date = '2026-01-01' "
+        . "WHERE id = '$soon'");
+    my $hire = { firstname => 'Too', surname => 'Soon' };
+    my $answer = $stack->post('/v1/api/user', $hire);
+    is($answer->{status}, 503, 'a change is refused');
+    is($answer->{json}{error}{code}, 'SERVICE_UNAVAILABLE', 'by the code of what passes');
+    like($answer->{json}{error}{message}, qr/company nordic is paused.*again when/, 'in words');
+    is($answer->{headers}{'retry-after'}, 300, 'with a time');
+    is($stack->post('/v1/api/user?dryRun=true', $hire)->{status}, 503,
+        'a dry run says so too');
+    is($stack->get_user("under.ling\@$d")->{status}, 200, 'reading goes on');
+    my $other = $stack->ctl('role', 'assign', 'nordic', 'Seller', "under.ling\@$d");
+    like($other->{err}, qr/paused/, 'a command is refused as well');
+    # The worker has looked at the queue since: a synchronisation was asked for later.
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    is($stack->task($soon)->{state}, 'queued', 'what is due waits');
+    my $health = $stack->ctl('health', '--json');
+    my ($reason) = grep { $_->{kind} eq 'paused' } @{ $health->{json}{reasons} };
+    is($health->{exit}, 1, 'health tells it');
+    like($reason->{text}, qr/paused.*since 20.*audit of Friday/, 'with time and reason');
+    like($stack->ctl('status')->{out}, qr/^nordic .* paused$/m, 'status tells it');
+    is($stack->ctl_ok('tenant', 'list', '--json')->[0]{state}, 'paused', 'the list tells it');
+    is(command_record('tenant.pause')->{detail}, 'audit of Friday', 'so does the audit log');
+    $stack->sql("UPDATE tenant SET state = ''");
+    is($stack->post('/v1/api/user', $hire)->{status}, 503, 'the sealed document counts, not a row');
+    ok(within(sub { ($stack->task($soon)->{error} // '') eq 'The company is paused.' }),
+        'the worker puts back what it claimed by such a row');
+    $stack->sql("UPDATE tenant SET state = 'paused'");
+    my $whole = $stack->ctl_ok('tenant', 'show', 'nordic', '--json');
+    delete $whole->{paused};
+    my $again = $stack->ctl('tenant', 'apply', '-', '--replace', '--json',
+        { stdin => json_text($whole) });
+    is($again->{exit}, 0, 'a document that is the whole truth') or diag $again->{err};
+    is_deeply($again->{json}{changes}, [], 'leaves the pause');
+    like($stack->ctl('tenant', 'pause', 'nordic')->{out}, qr/paused already/, 'paused twice');
+    $stack->ctl_ok('tenant', 'resume', 'nordic');
+    like($stack->ctl('tenant', 'resume', 'nordic')->{out}, qr/active already/, 'resumed twice');
+    $stack->wait_task($soon);
+    is($stack->task($soon)->{state}, 'done', 'what waited is done');
+    ok(within(sub { $stack->post('/v1/api/user?dryRun=true', $hire)->{status} == 200 }),
+        'changes are taken again');
+}
+
+sub deleted {
+    my $not = sub { my ($why, $name, @more) = @_;
+        my $told = $stack->ctl('tenant', 'delete', 'nordic', @more);
+        isnt($told->{exit}, 0, "$name: refused");
+        like($told->{err}, $why, "$name: what to do");
+    };
+    $not->(qr/not paused.*tenant pause nordic/, 'while it is served', '--yes', 'nordic');
+    $stack->post('/v1/api/user', { firstname => 'Never', surname => 'Come', date => '2031-01-01' });
+    $stack->ctl_ok('tenant', 'pause', 'nordic');
+    $not->(qr/1 tasks that are queued.*--discard-open/, 'with a hire queued', '--yes', 'nordic');
+    $not->(qr/--yes nordic confirms/, 'without the ID', '--discard-open');
+    $not->(qr/--yes nordic confirms/, 'with another one', '--discard-open', '--yes', 'nordi');
+    my $would = $stack->ctl_ok(qw(tenant delete nordic --discard-open --dry-run --json));
+    cmp_ok($would->{$_}, '>', 0, "$_ would go") for qw(people tasks events requests keys);
+    is($stack->get_user("under.ling\@$d")->{status}, 200, 'a dry run deletes nothing');
+    $stack->httpd->expect_log(qr/IDA0210/);
+    $stack->worker->expect_log(qr/IDA0314.*no directory onPremises any more/);
+    my $done = $stack->ctl('tenant', 'delete', 'nordic', '--discard-open', '--yes', 'nordic');
+    is($done->{exit}, 0, 'deleted') or diag $done->{err};
+    like($done->{out}, qr/What stays: the audit log.*is deleted/s, 'what goes and stays is said');
+    ok(within(sub { $stack->get_user("under.ling\@$d")->{status} == 401 }), 'keys hold no more');
+    ok(within(sub { !grep { $_ eq 'audit_outbox' } tables_with_rows() }), 'records are chained');
+    my %numbers = map { ($_ => 1) }
+        qw(cache.counter cache.people_count cache.person_segment cache.sync_state directory_state
+        event_counter);
+    ok(!grep({ $_->[0] } $stack->sql('SELECT name_key FROM cache.person_segment')),
+        'no name in the index') if $stack->engine eq 'postgresql';
+    is_deeply([grep { !/^audit\./ && !$numbers{$_} } tables_with_rows()], [],
+        'besides the audit log only numbers are left');
+    ok($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{whole}, 'its chain is whole');
+    like(command_record('tenant.delete')->{detail}, qr/"tasks":\d+/,
+        'and has the deletion with its figures');
+    my $left = $stack->ctl_ok('tenant', 'show', 'nordic', '--json');
+    is_deeply([sort keys %$left], [qw(companyId deleted directories name timeZone upnDomain)],
+        'of the document little is left');
+    is($stack->ctl('key', 'create', 'nordic', 'x', '--access', 'full')->{exit}, 1, 'no new key');
+    is($stack->ctl('tenant', 'delete', 'nordic', '--yes', 'nordic')->{exit}, 0, 'may be repeated');
+    my $anew = $stack->ctl('tenant', 'apply', '-', '--json',
+        { stdin => json_text($stack->tenant_document) });
+    is($anew->{exit}, 0, 'a company of this ID may come again') or diag $anew->{err};
+    ok($anew->{json}{created}, 'as a new one');
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    ok($stack->ctl_ok('audit', 'verify', 'nordic', '--json')->{whole}, 'its audit log goes on');
+}
+
 for_each_stack {
     ($stack) = @_;
     my $task;
     subtest 'a life' => sub { $task = life() };
     subtest 'evidence' => sub { proof($task) };
     subtest 'erasure' => \&erasure;
+    subtest 'a company that is paused' => \&paused;
+    subtest 'the end of a company' => \&deleted;
 } slapd => {}, tenant => {
     roleTemplates => [{ name => 'Seller', groups => ['Sales team'] }],
     workflows => [{ name => 'Joiner', trigger => 'userCreate',

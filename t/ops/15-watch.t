@@ -17,6 +17,10 @@ my $locations = <<'CONF';
     SetHandler idadmin-metrics
     Require local
 </Location>
+<Location "/server-status">
+    SetHandler server-status
+    Require local
+</Location>
 CONF
 my ($stack, $httpd);
 
@@ -98,6 +102,21 @@ sub metrics_of_httpd {
     becomes(1, 'idadmin_http_ready', check => $_) for qw(store spool writer);
     cmp_ok(value('idadmin_http_rate_table_used', table => 'keys'), '>', 0, 'the table of limits');
     like(metrics(), qr/^idadmin_http_build_info\{version="\d[^"]*"\} 1$/m, 'the build');
+}
+
+# The section on the page of httpd's own mod_status.
+sub status_page {
+    my $lines = ask('/server-status?auto')->{body};
+    like($lines, qr/^IdAdmin$_$/m, $_) for 'Version: \d.*', 'Ready-(?:store|spool|writer): 1',
+        'RateTableKeys: [1-9]\d*', 'RateTableSize: [1-9]\d*', 'SpoolSegments: \d+',
+        'SpoolOldestSeconds: \d+', 'Requests-rest-event\.list-2xx: 3',
+        'Requests-rest-event\.list-4xx: 1';
+    my $page = ask('/server-status')->{body};
+    my ($own) = $page =~ m{(<h2>mod_idadmin.*?</table>)}s;
+    like($own, qr{<dt>writer: ok</dt>.*<tr><td>rest</td><td>event\.list</td><td>3</td><td>0</td>}s,
+        'for people');
+    unlike(join("\n", $own, $lines =~ /^(IdAdmin.*)/mg), qr/nordic|hr-read|127\.0\.0\.1/,
+        'without company, caller, address');
 }
 
 sub metrics_of_worker {
@@ -197,6 +216,7 @@ for_each_stack {
     $httpd = $stack->httpd;
     subtest '/live and /ready' => \&health_of_httpd;
     subtest 'metrics of httpd' => \&metrics_of_httpd;
+    subtest 'the page of mod_status' => \&status_page;
     subtest 'metrics of the worker' => \&metrics_of_worker;
     subtest 'two formats' => \&formats;
     subtest 'idadminctl health' => \&health_of_the_service;

@@ -32,6 +32,7 @@ static const struct {
     {"offboardingOverdue", "offboardings are more than 15 minutes late"},
     {"tasksLate", "tasks are more than 15 minutes late"},
     {"syncStopped", "the deletion guard has stopped the synchronisation"},
+    {"paused", "the company is paused: changes are refused, and queued work waits"},
     {"directoryHeld", "a directory is on hold"},
     {"braked", "tasks are held by the brake"},
     {"syncFailed", "the synchronisation fails"},

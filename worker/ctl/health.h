@@ -19,6 +19,10 @@ int ctl_health(ctl_call *ctl, store *s, const json_t *spool, json_t *reasons);
 void ctl_health_say(ctl_call *ctl, const json_t *reasons);
 const char *ctl_health_word(int status); /* "well", "degraded", "down" */
 
+/* status.c: {version, schema, workers, directories, tasks}; a new reference, also after a failure.
+ */
+ida_kind ctl_status_json(ctl_call *ctl, store *s, json_t **document);
+
 /* spool.c: the spool of the node on which the command runs. If it cannot be read, "problem" says
  * why, and everything else is still reported. */
 json_t *ctl_spool_json(ctl_call *ctl, store *s);

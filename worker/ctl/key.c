@@ -49,6 +49,9 @@ static ida_kind check(ctl_call *ctl, store *s, const ida_new_key *given, key_wor
     ida_principal *p = &work->principal;
     ida_kind kind = ctl_tenant_exists(ctl, s, p->company);
     kind = kind ? kind : store_tenant_get(s, ctl->c, p->company, &tenant, NULL);
+    if (!kind && tenant->deleted) {
+        return ida_fail(ctl->c, IDA_NOT_FOUND, "The company %s was deleted.", p->company);
+    }
     kind = kind ? kind : ida_new_key_check(ctl->c, tenant, given, &as, p);
     kind = kind ? kind : ida_faults_raise(ctl->c);
     if (!kind) {

@@ -104,9 +104,10 @@ static ida_kind directories_json(ctl_call *ctl, store *s, const char *id, json_t
     return kind;
 }
 
-static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, json_t *out)
+static ida_kind tasks_json(ctl_call *ctl, store *s, const char *tenant, const char *state_of,
+                           json_t *out)
 {
-    json_t *row = json_pack("{s:s}", "companyId", tenant);
+    json_t *row = json_pack("{s:s, s:s}", "companyId", tenant, "companyState", state_of);
     ida_kind kind = IDA_OK;
     for (int state = IDA_QUEUED; !kind && state <= IDA_CANCELLED; state++) {
         const char *word = ida_task_state_text((ida_task_state)state);
@@ -132,10 +133,15 @@ static const ctl_column directory_columns[] = {{"COMPANY ID", "companyId"},
                                                {"GROUPS", "groups"},
                                                {"PROBLEM", "problem"},
                                                {NULL, NULL}};
-static const ctl_column task_columns[] = {{"COMPANY ID", "companyId"}, {"QUEUED", "queued"},
-                                          {"RUNNING", "running"},      {"DONE", "done"},
-                                          {"FAILED", "failed"},        {"ATTENTION", "attention"},
-                                          {"CANCELLED", "cancelled"},  {NULL, NULL}};
+static const ctl_column task_columns[] = {{"COMPANY ID", "companyId"},
+                                          {"QUEUED", "queued"},
+                                          {"RUNNING", "running"},
+                                          {"DONE", "done"},
+                                          {"FAILED", "failed"},
+                                          {"ATTENTION", "attention"},
+                                          {"CANCELLED", "cancelled"},
+                                          {"COMPANY", "companyState"},
+                                          {NULL, NULL}};
 
 static void say_status(ctl_call *ctl, const json_t *document)
 {
@@ -162,24 +168,32 @@ static ida_kind companies_json(ctl_call *ctl, store *s, json_t *directories, jso
     int count = 0;
     ida_kind kind = store_tenant_ids(s, ctl->c, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
+        int deleted = strcmp(ids[i].state, "deleted") == 0; /* the audit log alone is left */
+        if (deleted) {
+            continue;
+        }
         kind = directories_json(ctl, s, ids[i].id, directories);
-        kind = kind ? kind : tasks_json(ctl, s, ids[i].id, tasks);
+        kind = kind ? kind : tasks_json(ctl, s, ids[i].id, ids[i].state, tasks);
     }
     return kind;
+}
+
+ida_kind ctl_status_json(ctl_call *ctl, store *s, json_t **document)
+{
+    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array();
+    *document = json_pack("{s:s, s:i, s:o, s:o, s:o}", "version", ida_build, "schema",
+                          store_schema_version(), "workers", workers, "directories", directories,
+                          "tasks", tasks);
+    ida_kind kind = workers_json(ctl, s, workers);
+    return kind ? kind : companies_json(ctl, s, directories, tasks);
 }
 
 static int status(ctl_call *ctl)
 {
     store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array(),
-           *reasons = json_array();
-    json_t *document = ida_json_keep(ctl->pool,
-                                     json_pack("{s:s, s:i, s:o, s:o, s:o}", "version", ida_build,
-                                               "schema", store_schema_version(), "workers", workers,
-                                               "directories", directories, "tasks", tasks));
-    ida_json_keep(ctl->pool, reasons);
-    ida_kind kind = workers_json(ctl, s, workers);
-    kind = kind ? kind : companies_json(ctl, s, directories, tasks);
+    json_t *document, *reasons = ida_json_keep(ctl->pool, json_array());
+    ida_kind kind = ctl_status_json(ctl, s, &document);
+    ida_json_keep(ctl->pool, document);
     int check = ctl_value(ctl, "check") != NULL;
     if (kind) {
         int failed = ctl_result(ctl, kind);

@@ -11,6 +11,8 @@
 #include "worker/run/notes.h"
 #include "worker/run/steps.h"
 
+#define PAUSED_MS 60000 /* until a task of a paused company is looked at again */
+
 static uint32_t random_number(const worker *w)
 {
     uint32_t number;
@@ -267,6 +269,10 @@ static void carry_out(runner *rn, apr_pool_t *pool, ida_task *task, int64_t clai
     } else if (run_session_get(&rn->sessions, rn->main, pool, task->tenant, task->directory,
                                &r.own.session, &e) != DIRECTORY_OK) {
         end = run_fails(&r, &e);
+    } else if (r.own.session->tenant->paused) { /* since the claim, or the task was taken over */
+        step_says(&r, IDA_STEP_NONE, "The company is paused.");
+        r.held_until = ida_now(&r.w->env) + PAUSED_MS;
+        end = STEP_HELD;
     } else if (task->type == IDA_USER_CREATE && task->object_id) {
         /* Between two attempts the person may have been deleted. */
         end = step_still_wanted(&r, "nothing more is done for the account");

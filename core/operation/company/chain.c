@@ -73,6 +73,7 @@ static ida_kind request(ida_call *call, store *s, ida_ctx *c)
 
 const ida_operation ida_op_chain_verify = {
     .name = "audit.verify",
+    .while_paused = 1,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_AUDIT_READ,
     IDA_WRITES("POST", "/audit/verify"),

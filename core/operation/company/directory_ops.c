@@ -58,6 +58,7 @@ static ida_kind request_sync(ida_call *call, store *s, ida_ctx *c)
 
 const ida_operation ida_op_sync = {
     .name = "sync.request",
+    .while_paused = 1,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_COMPANY_OPERATE,
     IDA_WRITES("POST", "/directory/sync"),
@@ -81,6 +82,7 @@ static ida_kind request_check(ida_call *call, store *s, ida_ctx *c)
 
 const ida_operation ida_op_check = {
     .name = "directory.check",
+    .while_paused = 1,
     .faces = IDA_ON_CONSOLE,
     .right = IDA_COMPANY_OPERATE,
     IDA_WRITES("POST", "/directory/check"),

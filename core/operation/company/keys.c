@@ -132,6 +132,7 @@ const ida_operation ida_op_key_disable = {
     IDA_WRITES("POST", "/key/disable"),
     .commands = IDA_COMMANDS({"key", "disable", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Disable an API user; it stops within 2 seconds."}),
+    .while_paused = 1,
     .summary = "Disables an API key.",
 };
 
@@ -150,5 +151,6 @@ const ida_operation ida_op_key_delete = {
     IDA_WRITES("DELETE", "/key"),
     .commands = IDA_COMMANDS({"key", "delete", .any_document = 1, .at = {{"username", "USERNAME"}},
                               .summary = "Delete an API user."}),
+    .while_paused = 1,
     .summary = "Deletes an API key.",
 };

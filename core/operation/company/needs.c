@@ -142,9 +142,27 @@ static ida_kind braked(needing *n)
 
 /* --- the company --- */
 
+static int64_t time_of(const json_t *object, const char *member)
+{
+    const char *text = ida_json_string(object, member);
+    int64_t at = 0;
+    return text && ida_time_parse(text, &at) ? at : 0;
+}
+
 static ida_kind worker_none(needing *n)
 {
     add(n, "workerNone", 1, !n->seen->workers, n->seen->worker_seen_at, NULL);
+    return IDA_OK;
+}
+
+static ida_kind paused(needing *n)
+{
+    const ida_tenant *tenant = n->call->asked->tenant;
+    const json_t *pause = json_object_get(tenant->document, "paused");
+    if (tenant->paused) {
+        add(n, "paused", 0, 1, time_of(pause, "since"),
+            json_pack("[o]", ida_json_texts("reason", ida_json_string(pause, "reason"), NULL)));
+    }
     return IDA_OK;
 }
 
@@ -170,13 +188,6 @@ static ida_kind strays(needing *n)
             json_pack("[o]", ida_json_texts("reason", check.stray, NULL)));
     }
     return kind;
-}
-
-static int64_t time_of(const json_t *object, const char *member)
-{
-    const char *text = ida_json_string(object, member);
-    int64_t at = 0;
-    return text && ida_time_parse(text, &at) ? at : 0;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -356,6 +367,7 @@ static const struct {
     {IDA_TASKS_READ, OF_CONSOLE | OF_HEALTH, offboarding_overdue},
     {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, sync_stopped},
     {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, directory_held},
+    {IDA_COMPANY_READ, OF_CONSOLE | OF_HEALTH, paused},
     {IDA_TASKS_READ, OF_HEALTH, tasks_late},
     {IDA_TASKS_READ, OF_CONSOLE, failed},
     {IDA_TASKS_READ, OF_CONSOLE, attention},

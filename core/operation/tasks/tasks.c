@@ -242,6 +242,7 @@ const ida_operation ida_op_task_cancel = {
         {"task", "cancel", .any_document = 1, .at = {{"id", "TASK"}},
          .summary = "Cancel a task that is queued, failed or needs attention.",
          .help = "Seat and names become free unless the account was created or may have been."}),
+    .while_paused = 1,
     .alias_method = "POST",
     .alias_path = "/task/cancel",
     .summary = "Cancels a task that is not running yet.",

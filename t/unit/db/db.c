@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WRITERS 8
@@ -164,6 +165,23 @@ static ida_kind killed_within(store *s, ida_ctx *c, void *baton)
         kill_others(s->dsn);
     }
     return store_write(s, c, STMT_setting_add, DB_ARGS(DB_T("within"), DB_T("x")), NULL);
+}
+
+/* A pooler takes connections while its server is away, so one may be lost each half second. */
+static void test_lost_is_said_once(const char *dsn)
+{
+    store *s = store_make(pool, dsn, DB_REQUEST);
+    const char *value;
+    time_t begun = time(NULL);
+    int before = logged[120];
+    for (int i = 0; i < 4; i++) {
+        is_int(store_setting_get(s, fresh(), "new", &value), IDA_OK, "a connection");
+        kill_others(dsn);
+    }
+    int said = logged[120] - before;
+    ok(logged[120] > 0, "a lost connection is said");
+    ok(said <= 1 + (time(NULL) - begun) / 60, "several: once a minute (%d)", said);
+    store_disconnect(s);
 }
 
 static void test_lost(const char *dsn)
@@ -554,6 +572,7 @@ int main(void)
             test_checkpoint(dsn);
         } else {
             test_lost(dsn);
+            test_lost_is_said_once(dsn);
             test_deadlock(dsn);
         }
     }
