@@ -56,7 +56,7 @@ sub shared_work {
     once_each($stack, 'w', @ids);
     my ($claims) = $stack->sql("SELECT max(fence), max(attempts) FROM task");
     is_deeply($claims, ['1', '0'], 'each was claimed once and tried once');
-    my @shares = map { my $n = () = $_->log_text =~ / is done$/mg; $n } $stack->worker, $second;
+    my @shares = map { my $n = () = $_->log_text =~ / is done\b/mg; $n } $stack->worker, $second;
     is($shares[0] + $shares[1], 200, "each was reported once (@shares)");
     cmp_ok($shares[$_], '>', 0, 'and each worker had its share') for 0, 1;
 }
