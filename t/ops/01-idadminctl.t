@@ -36,7 +36,7 @@ sub help_and_usage {
     my @commands =
         $all->{out} =~ /^\ \ ((?:schema|tenant|key|user|task|audit|cache|sync|status)(?:
             \ [a-z-]+)?)(?=\ [A-Z\[]|\ *$)/mgx;
-    is(scalar @commands, 35, 'lists every command');
+    is(scalar @commands, 36, 'lists every command');
     for my $command (@commands) {
         my $help = ctl(split(/ /, $command), '--help');
         is($help->{exit}, 0, "$command --help");
@@ -524,66 +524,6 @@ sub credentials {
     $stack->apply_tenant($stack->tenant_document);
 }
 
-# The support bundle: a secret of each kind is put where the bundle reads, and looked for in it.
-sub support {
-    my $dir = tempdir() . '/support-' . $stack->engine;
-    mkdir $dir or die "$dir: $!\n";
-    my $file = sub { my $path = spew("$dir/$_[0]", $_[1]); chmod 0400, $path; return $path };
-    my %secret = (mail => 'Mail-geheim-1', hook => 'whsec_R2VoZWltMg==', pass => 'Pass-geheim-3',
-        dsn => 'Dsn-geheim-4', url => 'Url-geheim-5', query => 'Query-geheim-6',
-        bind => Idadmin::Test::Slapd::service_password());
-    my $key = $stack->ctl_ok('key', 'create', 'nordic', 'bundle', '--access', 'full', '--json');
-    @secret{qw(key mcp)} = @$key{qw(apiKey mcpSecret)};
-    my $passfile = $file->(passfile => "db:5432:idadmin:idadmin:$secret{pass}\n");
-    my $config = $file->(conf => <<"CONF");
-# a comment with $secret{dsn}
-admin_store = pgsql:host=db user=idadmin password=$secret{dsn} passfile=$passfile
-smtp_url = smtps://mail.example.com
-smtp_password_file = @{[ $file->(mail => "$secret{mail}\n") ]}
-audit_webhook = https://siem.example.com/hook?token=$secret{query}
-audit_webhook_secret_file = @{[ $file->(hook => "$secret{hook}\n") ]}
-CONF
-    my $document = $stack->tenant_document;
-    $document->{accessCatalog} = [{ service => 'X', group => 'Sales team',
-        approvers => ["eva.berg\@$domain"] }];
-    $document->{directories}{onPremises}{protectedAccounts} = ['uid=nisse.holm,ou=people'];
-    is(ctl('tenant', 'apply', '-', { stdin => json_text($document) })->{exit}, 0, 'a document');
-    my $log = $file->(log => join '', map {"2026-11-26T10:00:00Z warn $_\n"}
-        "IDA0301 eva.berg\@$domain (uid=eva.berg,ou=people,dc=x): refused", 'no ID: nisse.holm',
-        "IDA0302 https://u:$secret{url}\@h.example/p?x=$secret{query} said $secret{bind}",
-        "IDA0302 $secret{mail} and $secret{hook} and $secret{pass} and $secret{key}",
-        "IDA0302 password=$secret{dsn} for EVA.BERG\@$domain and $secret{mcp}");
-    Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, glob "$dir/*");
-    my $bundle_in = sub { my ($name, @more) = @_;
-        return Idadmin::Test::run_command([Idadmin::Test::program('idadminctl'), 'support',
-            "$dir/$name", '--worker-log', $log, @more, $stack->ctl_options, '--config', $config],
-            user => Idadmin::Test::runtime_user()) };
-    my $done = $bundle_in->('bundle.json');
-    is($done->{exit}, 0, 'support') or diag $done->{err};
-    my $text = slurp("$dir/bundle.json");
-    is((stat "$dir/bundle.json")[2] & 07777, 0600, 'for its owner alone');
-    is_deeply([grep { index($text, $secret{$_}) >= 0 } sort keys %secret], [],
-        'no secret of any kind');
-    unlike($text, qr/eva\.berg|nisse\.holm/i, 'no name of a person');
-    my $bundle = json_data($text);
-    my @people = map {/(person-\w+)\@/} @{ $bundle->{'worker-log'} };
-    is(scalar @people, 2, 'but pseudonyms');
-    is($people[0], $people[1], 'of which the same person has the same one');
-    is(scalar @{ $bundle->{'worker-log'} }, 4, 'messages with an ID alone');
-    ok($bundle->{$_}, $_) for qw(version system configuration store companies status health);
-    my ($company) = grep { $_->{companyId} eq 'nordic' } @{ $bundle->{companies} };
-    cmp_ok($company->{people}, '>', 0, 'numbers of the company');
-    is($company->{document}{upnDomain}, $domain, 'its document');
-    like("@{ $bundle->{configuration} }", qr{siem\.example\.com/hook\?\(hidden\)},
-        'the configuration');
-    refused($bundle_in->('bundle.json'), qr/bundle\.json: File exists/, 'a file that exists');
-    $bundle_in->('names.json', '--with-names');
-    like(slurp("$dir/names.json"), qr/eva\.berg/, 'with names by request');
-    is_deeply([grep { index(slurp("$dir/names.json"), $secret{$_}) >= 0 }
-        sort keys %secret], [], 'but without secrets');
-    $stack->apply_tenant($stack->tenant_document);
-}
-
 on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine);
@@ -598,7 +538,6 @@ on_one_engine {
     audited();
     spool_and_tampering();
     credentials();
-    subtest 'support bundle' => \&support;
     $stack->stop;
 } 'Commands are the subject. t/unit/db/rows.c prepares every statement on both engines, '
     . 't/unit/audit/audit.c and t/unit/store/tenant.c run those that write.';

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(for_each_engine in_parallel within);
+use Idadmin::Test qw(for_each_engine in_parallel json_text within);
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack ();
 use Time::HiRes ();
@@ -73,8 +73,8 @@ sub reset_once {
             . " tenant_id = 'nordic'"); $row->[0] };
         my $until = $fence->() + 2;    # both workers have had their turn
         within(sub {
-            my $status = $stack->get_user("eva.berg\@$domain")->{status};
-            push @refused, $status if $status != 200;
+            my $answer = $stack->get_user("eva.berg\@$domain");
+            push @refused, json_text($answer->{json}) if $answer->{status} != 200;
             $fence->() >= $until;
         });
     }

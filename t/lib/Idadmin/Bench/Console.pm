@@ -17,7 +17,8 @@ my $rounds = setting(ROUNDS => 5);
 # As the sample configuration compresses the pages; answers of the API stay as they are.
 my $compressed = <<'CONF';
 <LocationMatch "^/console/(?!api/)">
-    AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/css text/javascript application/javascript image/svg+xml
+    AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/css text/javascript \
+        application/javascript image/svg+xml
 </LocationMatch>
 CONF
 
