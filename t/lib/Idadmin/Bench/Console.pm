@@ -25,7 +25,7 @@ CONF
 sub _slim {
     my ($httpd) = @_;
     my $from = src_dir() . '/console';
-    my @files = glob "$from/*.js $from/*.css $from/components/*.js $from/i18n/*.js $from/pages/*.js";
+    my @files = map { glob "$from/$_" } qw(*.js *.css components/*.js i18n/*.js pages/*.js);
     for my $file (@files) {
         spew("$httpd->{base}/console" . substr($file, length $from),
             run_command(['awk', '-f', "$from/slim.awk", $file])->{out});
