@@ -37,15 +37,13 @@ static int challenge(request_rec *r, const char *reason, const char *company, co
         apr_table_setn(r->err_headers_out, "WWW-Authenticate",
                        apr_psprintf(r->pool, "%s realm=\"%s\"", scheme,
                                     realm ? ap_escape_quotes(r->pool, realm) : "idadmin"));
-        ap_log_rerror(
-            APLOG_MARK, APLOG_WARNING, 0, r,
-            "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s", reason,
-            company ? ida_key_masked(r->pool, company) : "",
-            username ? ida_key_masked(r->pool, username) : "", r->useragent_ip);
+        request_say(r, APLOG_WARNING,
+                    "IDA0210: credentials refused (%s), company \"%.64s\", user \"%.64s\", from %s",
+                    reason, company ? ida_key_masked(r->pool, company) : "",
+                    username ? ida_key_masked(r->pool, username) : "", r->useragent_ip);
     } else {
-        ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r,
-                      "credentials refused (%s) from %s beyond the failures limit", reason,
-                      r->useragent_ip);
+        request_say(r, APLOG_DEBUG, "credentials refused (%s) from %s beyond the failures limit",
+                    reason, r->useragent_ip);
     }
     return status;
 }
@@ -128,10 +126,10 @@ int authn_in_clear(request_rec *r)
 static int refuse_clear(request_rec *r)
 {
     unsigned wait;
-    ap_log_rerror(APLOG_MARK, rates_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG, 0, r,
-                  "IDA0212: a request from %s came without TLS and was refused unseen; use https, "
-                  "or where a proxy before httpd speaks TLS say IdAdminRequireTls off",
-                  r->connection->client_ip);
+    request_say(r, rates_count_failure(r, &wait) ? APLOG_WARNING : APLOG_DEBUG,
+                "IDA0212: a request from %s came without TLS and was refused unseen; use https, "
+                "or where a proxy before httpd speaks TLS say IdAdminRequireTls off",
+                r->connection->client_ip);
     return request_refuse(r, IDA_FORBIDDEN,
                           "Credentials are taken over TLS only, and this request came in clear: "
                           "use https. Replace the key when others may have seen it on its way.",
@@ -179,8 +177,7 @@ int authn_check(request_rec *r)
     if (kind && !fault) {
         OPENSSL_cleanse(hash, sizeof hash);
         int wait = state->c->retry_after ? state->c->retry_after : 1;
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "cannot look up credentials: %s",
-                      state->c->message);
+        request_say(r, APLOG_INFO, "cannot look up credentials: %s", state->c->message);
         return request_refuse(r, kind, kind == IDA_SERVICE_UNAVAILABLE ? NULL : ida_kind_text(kind),
                               wait);
     }

@@ -105,10 +105,10 @@ static int too_large(ida_ctx *c, const request_body *b)
 
 static int no_place(request_rec *r, ida_ctx *c)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                  "IDA0230: no place for a large request body of %s within %d s: too many large "
-                  "ones at once in this child, or of this key",
-                  r->user, WAIT_S);
+    request_say(r, APLOG_WARNING,
+                "IDA0230: no place for a large request body of %s within %d s: too many large "
+                "ones at once in this child, or of this key",
+                r->user, WAIT_S);
     c->retry_after = WAIT_S;
     c->message_is_public = 1;
     return ida_kind_status(ida_fail(c, IDA_SERVICE_UNAVAILABLE,

@@ -33,7 +33,7 @@ static int refuse(request_rec *r, const char *reason, const char *message)
     if (reason) {
         ida_because(request_state_of(r)->c, reason, NULL);
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused at the console: %s", message);
+    request_say(r, APLOG_INFO, "refused at the console: %s", message);
     return status;
 }
 

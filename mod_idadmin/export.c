@@ -13,9 +13,8 @@ APLOG_USE_MODULE(idadmin);
  * of the body, so that a client does not take the part for the whole. */
 static int break_off(request_rec *r, const ida_ctx *c)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                  "IDA0215: a file that is being saved breaks off: %s",
-                  c->message ? c->message : "no reason given");
+    request_say(r, APLOG_WARNING, "IDA0215: a file that is being saved breaks off: %s",
+                c->message ? c->message : "no reason given");
     conn_rec *connection = r->connection;
     apr_bucket_brigade *out = apr_brigade_create(r->pool, connection->bucket_alloc);
     connection->keepalive = AP_CONN_CLOSE;

@@ -161,8 +161,8 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
     wire_fate fate = hear(r->pool, end, told, &text, &text_len);
     if (fate) {
         wire_close(&end); /* the writer notices and does not commit */
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "the writer %s",
-                      fate == WIRE_SILENT ? "does not answer" : "was lost during a write");
+        request_say(r, APLOG_INFO, "the writer %s",
+                    fate == WIRE_SILENT ? "does not answer" : "was lost during a write");
         return silent(c, "The service was interrupted, and this request may have been carried out "
                          "or not. Send it again with the same Idempotency-Key, if it had one; else "
                          "look before you send it again.");

@@ -27,10 +27,10 @@ static ida_person *person_of(request_rec *r, const char **numbers)
             *numbers = apr_pstrcat(r->pool, *numbers, **numbers ? "," : "",
                                    apr_itoa(r->pool, rule->number), NULL);
         } else if (fault) {
-            ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
-                          "IDA0214: the expression of IdAdminConsoleRole %s %s cannot be judged: "
-                          "%s",
-                          ida_role_name(rule->grant.role), rule->grant.company, fault);
+            request_say(r, APLOG_WARNING,
+                        "IDA0214: the expression of IdAdminConsoleRole %s %s cannot be judged: "
+                        "%s",
+                        ida_role_name(rule->grant.role), rule->grant.company, fault);
         }
     }
     const char *fault = NULL;
@@ -58,9 +58,9 @@ static ida_kind record(request_rec *r, ida_call *call, const ida_rest_answer *an
         return nothing_new ? IDA_OK : spool_call(r, call);
     }
     if (answer->status >= 400) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "%s by %s: %d, %s", call->asked->endpoint,
-                      call->asked->person->user, answer->status,
-                      call->c->message ? call->c->message : "refused");
+        request_say(r, APLOG_INFO, "%s by %s: %d, %s", call->asked->endpoint,
+                    call->asked->person->user, answer->status,
+                    call->c->message ? call->c->message : "refused");
     }
     return IDA_OK;
 }
@@ -119,10 +119,10 @@ int console_handler(request_rec *r)
     }
     request_state *state = child ? request_state_of(r) : NULL;
     if (!state || !r->user || !*r->user) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "IDA0213: %s is served by idadmin-console without authentication: its "
-                      "Location needs an AuthType and \"Require valid-user\"",
-                      r->uri);
+        request_say(r, APLOG_ERR,
+                    "IDA0213: %s is served by idadmin-console without authentication: its "
+                    "Location needs an AuthType and \"Require valid-user\"",
+                    r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     request_trust(r);

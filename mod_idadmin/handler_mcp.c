@@ -38,10 +38,10 @@ int mcp_handler(request_rec *r)
     }
     request_state *state = child ? request_state_of(r) : NULL;
     if (!state || !state->principal || state->face != FACE_MCP) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "IDA0240: %s is served by idadmin-mcp without authentication: its Location "
-                      "needs \"AuthType IdAdmin\" and \"Require valid-user\"",
-                      r->uri);
+        request_say(r, APLOG_ERR,
+                    "IDA0240: %s is served by idadmin-mcp without authentication: its Location "
+                    "needs \"AuthType IdAdmin\" and \"Require valid-user\"",
+                    r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     ida_question asked = request_question(r);

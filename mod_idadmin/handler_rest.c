@@ -14,10 +14,10 @@ int rest_handler(request_rec *r)
     }
     request_state *state = child ? request_state_of(r) : NULL;
     if (!state || !state->principal) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
-                      "IDA0211: %s is served by idadmin-rest without authentication: its Location "
-                      "needs \"AuthType IdAdmin\" and \"Require valid-user\"",
-                      r->uri);
+        request_say(r, APLOG_ERR,
+                    "IDA0211: %s is served by idadmin-rest without authentication: its Location "
+                    "needs \"AuthType IdAdmin\" and \"Require valid-user\"",
+                    r->uri);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     ida_question asked = request_question(r);

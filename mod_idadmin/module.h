@@ -180,6 +180,9 @@ const char *request_single_header(request_rec *r, const char *name);
 int request_is_first(request_rec *r);
 /* Whether the client has closed its connection, as far as that can be seen without writing. */
 int request_gone(void *r);
+/* A line of the error log, with the identity of the request at its end. `format` is APR's. */
+void request_say(request_rec *r, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Notes a refusal for the error filter and returns the status to hand to httpd. */
 int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after);
 

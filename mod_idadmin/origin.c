@@ -48,8 +48,8 @@ int origin_check(request_rec *r)
         tell_browser(r, origin);
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "refused a web page of origin \"%.128s\"",
-                  ida_key_masked(r->pool, origin));
+    request_say(r, APLOG_INFO, "refused a web page of origin \"%.128s\"",
+                ida_key_masked(r->pool, origin));
     return request_refuse(r, IDA_FORBIDDEN,
                           "Web pages of this origin may not use this address. The administrator "
                           "allows origins with IdAdminAllowOrigin.",

@@ -30,7 +30,7 @@ int rates_address(request_rec *r)
         charge(r, LIMIT_ADDRESS, name, config_rate(r->server, LIMIT_ADDRESS))) {
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "address limit reached by %s", name);
+    request_say(r, APLOG_DEBUG, "address limit reached by %s", name);
     return refuse(r, LIMIT_ADDRESS,
                   request_state_of(r)->quotas[LIMIT_ADDRESS].charge.retry_after_s);
 }
@@ -65,7 +65,7 @@ int rates_person(request_rec *r)
         charge(r, LIMIT_PERSON, r->user, config_rate(r->server, LIMIT_PERSON))) {
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "person limit reached by %s", r->user);
+    request_say(r, APLOG_DEBUG, "person limit reached by %s", r->user);
     int status = refuse(r, LIMIT_PERSON,
                         request_state_of(r)->quotas[LIMIT_PERSON].charge.retry_after_s);
     ida_because(request_state_of(r)->c, "rateLimited", NULL);
@@ -135,7 +135,7 @@ static int refuse_crowd(request_rec *r, const char *name, const ida_rate *key)
     put_headers(r);
     state->limited = "concurrency";
     metrics_limited(METRICS_CONCURRENCY);
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "concurrency limit reached by %s", name);
+    request_say(r, APLOG_DEBUG, "concurrency limit reached by %s", name);
     return request_refuse(
         r, IDA_RATE_LIMIT_EXCEEDED,
         apr_psprintf(r->pool,
@@ -180,7 +180,7 @@ int rates_fixups(request_rec *r)
     }
     request_leave_seat(state);
     state->limited = "";
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, 0, r, "%s limit reached by %s",
-                  refused_by == LIMIT_KEY ? "key" : "company", name);
+    request_say(r, APLOG_DEBUG, "%s limit reached by %s",
+                refused_by == LIMIT_KEY ? "key" : "company", name);
     return refuse(r, refused_by, state->quotas[refused_by].charge.retry_after_s);
 }

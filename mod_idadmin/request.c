@@ -232,6 +232,17 @@ int request_gone(void *baton)
            recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+void request_say(request_rec *r, int level, const char *format, ...)
+{
+    if (APLOG_R_IS_LEVEL(r, level)) {
+        va_list args;
+        va_start(args, format);
+        ap_log_rerror(APLOG_MARK, level, 0, r, "%s [request %s]",
+                      apr_pvsprintf(r->pool, format, args), request_state_of(r)->correlation.id);
+        va_end(args);
+    }
+}
+
 int request_refuse(request_rec *r, ida_kind kind, const char *message, int retry_after)
 {
     request_state *state = request_state_of(r);

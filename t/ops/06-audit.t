@@ -447,7 +447,8 @@ sub tampering {
     my ($row) =
         $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, "
         . "action, target, endpoint, parameters, detail, address, correlation, salt, "
-            . "personal_hash, hash, target_key, question, key_id FROM audit.record WHERE seq = $seq");
+            . "personal_hash, hash, target_key, question, key_id FROM audit.record "
+            . "WHERE seq = $seq");
     my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
     my $restore =
         "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, "

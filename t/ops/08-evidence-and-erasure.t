@@ -178,7 +178,8 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_service tenant_id name group_name approvers',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
-    'audit_check tenant_id', 'audit.forwarded tenant_id owner', 'audit.verified tenant_id hash reason stray',
+    'audit_check tenant_id', 'audit.forwarded tenant_id owner',
+    'audit.verified tenant_id hash reason stray',
     'audit_outbox rid tenant_id proof',
     'directory_check tenant_id directory worker lines',
     'directory_state tenant_id directory hold_reason sync_owner',

@@ -224,7 +224,8 @@ sub tamperings {
         ['emptied like an erasure',
         "UPDATE audit.record SET salt = NULL, actor = NULL, actor_key = NULL, label = NULL, action "
             . "= NULL, target = NULL, target_key = NULL, endpoint = NULL, parameters = NULL, detail"
-            . " = NULL, address = NULL, correlation = NULL $nordic seq = 18", 18, qr/not by an erasure/],
+            . " = NULL, address = NULL, correlation = NULL "
+            . "$nordic seq = 18", 18, qr/not by an erasure/],
         ['companies exchanged', join(';', map {
             my $table = $_;
             map { "UPDATE audit.$table SET tenant_id = '$_->[1]' WHERE tenant_id = '$_->[0]'" }

@@ -245,7 +245,8 @@ sub correlated {
     my $hire = sub { return { firstname => $_[0], surname => 'Spår', date => '2031-05-02' } };
     my $of   = sub { my ($answer) = @_; return $answer->{headers}{'x-request-id'} };
     my $mcp = $stack->call(POST => '/mcp', json => { jsonrpc => '2.0', id => 1,
-        method => 'tools/call', params => { name => 'search_users', arguments => { query => 'berg' } } },
+        method => 'tools/call',
+        params => { name => 'search_users', arguments => { query => 'berg' } } },
         key => 'read', headers => { Accept => 'application/json, text/event-stream',
         'X-Request-Id' => 'model-1' });
     my @asked = (
@@ -294,6 +295,7 @@ sub correlated {
     my $refused = $stack->get('/v1/api/tasks', key => { %{ $stack->key('read') },
         apiKey => 'ida_' }, headers => { 'X-Request-Id' => 'stranger-1' });
     is("$refused->{status} " . $of->($refused), '401 stranger-1', 'a refusal has it too');
+    ok($stack->httpd->log_gets(qr/IDA0210.*\[request stranger-1\]$/m), 'and the error log');
     is_deeply([sort keys %{ $refused->{json}{error} }], ['code', 'message'],
         'beside the body of the contract');
 }
