@@ -37,7 +37,7 @@ export default {
     first: 'The first {n} of {total}', untick: 'Clear selection',
   },
   act: {
-    comment: 'Comment', commentHint: 'For colleagues; the system log keeps it.',
+    comment: 'Comment', commentHint: 'For colleagues; the task and the system log show it.',
     cancel: { '': 'Cancel task', ask: 'Cancel: {title}?',
     note: 'It cannot be taken up again; queue it anew instead.',
     userCreate: 'Name and seat become free. It cannot be taken up again; queue it anew instead.',

@@ -39,7 +39,7 @@ export default {
     first: 'De första {n} av {total}', untick: 'Rensa markeringen',
   },
   act: {
-    comment: 'Kommentar', commentHint: 'För kollegor; systemloggen sparar den.',
+    comment: 'Kommentar', commentHint: 'För kollegor; ärendet och systemloggen visar den.',
     cancel: { '': 'Avbryt ärendet', ask: 'Avbryta: {title}?',
     note: 'Det kan inte återupptas; lägg ett nytt i kö i stället.',
     userCreate: 'Namn och plats blir lediga. Ärendet kan inte återupptas; lägg ett nytt i kö i stället.',

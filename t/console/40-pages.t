@@ -153,17 +153,15 @@ note("first contentful paint of the overview after $first ms");
 subtest 'in Swedish' => sub {
     $browser->language('sv-SE');
     $company->open('overview');
-    for my $page (@pages[0 .. 14]) {
-        my ($name, $place) = @$page;
-        $company->open($place);
-        is($browser->script('return document.documentElement.lang'), 'sv', "$name is in Swedish");
-        $company->look("$name-sv");
-    }
-    for my $page (@pages) {
-        my ($name, $place) = @$page;
+    is($browser->script('return document.documentElement.lang'), 'sv', 'the page says so');
+    for my $i (0 .. $#pages) {
+        my ($name, $place) = @{ $pages[$i] };
         $company->open($place);
         is_deeply([english()], [], "$name: no English is seen");
         is_deeply([broken()], [], "$name: no word breaks at 1024 pixels");
+        # Colours are those of English; what is longer than it shows in narrow windows.
+        $company->look("$name-sv", looks => [[light => 390], [light => 320], [light => 1024]])
+            if $i < 15;
     }
     $browser->size(1280, 900);
     my $said = $browser->async(<<'JS', \@outcomes);

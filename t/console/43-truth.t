@@ -39,6 +39,7 @@ subtest 'every kind of need' => sub {
     my @kinds = qw(workerNone chainBroken strays offboardingFailed offboardingOverdue tasksLate
         syncStopped directoryHeld paused failed attention braked approvals syncFailed directoryLate
         keyExpiring secretExpiring seatsLow);
+    my $count = @kinds;
     for my $since (undef, '2026-11-01T08:00:00Z') {
         for my $sample ([], [{ displayName => 'Erik Holm', userPrincipalName => 'erik@x.example',
             directory => 'onPremises', username => 'hr', reason => 'record 7: it does not fit',
@@ -47,8 +48,8 @@ subtest 'every kind of need' => sub {
                 count => 1, since => $since, sample => $sample } } @kinds] });
             wake();
             my $name = ($since // 'no instant') . ', ' . @$sample . ' named';
-            $browser->until("each is shown ($name)", sub { main() =~ /17 things need you/ });
-            is(scalar $browser->all('.needs > li'), 17, "$name: a line each");
+            $browser->until("each is shown ($name)", sub { main() =~ /\b$count things need you/ });
+            is(scalar $browser->all('.needs > li'), $count, "$name: a line each");
             is(scalar $browser->all('.failed'), 0, "$name: none of them failed");
             unlike(main(), qr/NaN|undefined|null|need\./, "$name: words alone");
             $between->tells(overview => { needs => [] });
@@ -280,8 +281,8 @@ subtest 'groups, filters, figures' => sub {
     my $failed = $api->data('/workflow/runs',
         { workflow => 'Leaver', status => 'doneWithWarnings' });
     told(qr/Leaver.*\b$failed->{totalCount} with warnings/s, 'what the service counted');
-    $between->rule('GET tasks', '{change: (data) => Object.assign(data, {totalCount: 1020, '
-        . 'nextCursor: "x"})}');
+    # (With a cursor that the service never gave the list would fail and come back by turns.)
+    $between->rule('GET tasks', '{change: (data) => Object.assign(data, {totalCount: 1020})}');
     $company->open('tasks?tab=all');
     $browser->click('.tickbox input');
     told(qr/The first 1,000 of 1,020/, 'no more is offered than is done');

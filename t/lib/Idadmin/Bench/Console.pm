@@ -17,16 +17,15 @@ my $rounds = setting(ROUNDS => 5);
 # As the sample configuration compresses the pages; answers of the API stay as they are.
 my $compressed = <<'CONF';
 <LocationMatch "^/console/(?!api/)">
-    AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/css text/javascript \
-        application/javascript image/svg+xml
+    AddOutputFilterByType BROTLI_COMPRESS;DEFLATE text/html text/css text/javascript
+    AddOutputFilterByType BROTLI_COMPRESS;DEFLATE application/javascript image/svg+xml
 </LocationMatch>
 CONF
 
 sub _slim {
     my ($httpd) = @_;
     my $from = src_dir() . '/console';
-    my @files = map { glob "$from/$_" } qw(*.js *.css components/*.js i18n/*.js pages/*.js);
-    for my $file (@files) {
+    for my $file (map { glob "$from/$_" } qw(*.js *.css components/*.js i18n/*.js pages/*.js)) {
         spew("$httpd->{base}/console" . substr($file, length $from),
             run_command(['awk', '-f', "$from/slim.awk", $file])->{out});
     }

@@ -1,7 +1,7 @@
 package Idadmin::Bench::Newcomer;
 # The part newcomer: what a person presses for each task of a first day in the console, clicks and
-# keys, from the Overview until the outcome is on the screen, in a real Chromium. Seconds are those of
-# the machine: what a person reads and thinks is not in them.
+# keys, from the Overview until the outcome is on the screen, in a real Chromium. Seconds are the
+# machine's: what a person reads and thinks is not in them.
 use strict;
 use utf8;
 use warnings;
@@ -74,7 +74,10 @@ sub _key {
     _click('main button', 'Create key');
     _type('dialog[open] [name=label]', 'Payroll');
     _click('dialog[open] button', 'Create key');
-    return _sees(qr/curl/, 'dialog[open]');
+    _sees(qr/curl/, 'dialog[open]');
+    _mark('dialog[open] [name=stored]');
+    _click('dialog[open] button', 'Close');
+    return $browser->wait_gone('dialog[open]');
 }
 
 sub _who_is_in {

@@ -156,13 +156,15 @@ JS
 }
 
 # Checks the present page in each theme and width. how: name (of the pictures), viewport => 1 (only
-# what the window shows), expected => patterns of what may be complained of.
+# what the window shows), looks => [[theme, width], ...], expected => patterns of what may be
+# complained of.
 sub look {
     my ($self, $name, %how) = @_;
     my $browser = $self->{browser};
     my $folder  = build_dir() . '/run/console';
-    for my $look ([light => 1280], [dark => 1280], [light => 390], [dark => 390], [light => 320],
-        [light => 1024]) {
+    my $looks = $how{looks} // [[light => 1280], [dark => 1280], [light => 390], [dark => 390],
+        [light => 320], [light => 1024]];
+    for my $look (@$looks) {
         my ($theme, $width) = @$look;
         $browser->media(dark => $theme eq 'dark' ? 1 : 0);
         $browser->size($width, 900);
