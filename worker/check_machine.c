@@ -1,5 +1,6 @@
 /* Owns the doctor's look at this machine: users, store, keys, workers, mail and audit receivers.
  * Must not know companies. */
+#include <openssl/crypto.h>
 #include <string.h>
 
 #include "core/base/build.h"
@@ -7,6 +8,7 @@
 #include "core/base/time.h"
 #include "core/base/web_user.h"
 #include "core/store/chain_key.h"
+#include "core/store/checkpoint.h"
 #include "core/store/directory.h"
 #include "worker/checkpoint_hook.h"
 #include "worker/checks.h"
@@ -45,6 +47,26 @@ void check_store(check_look *look)
                 ida_printf(look->pool, "answers, with schema %lld", (long long)number));
 }
 
+/* By the newest checkpoint of the first chain. */
+static void check_signing_key(check_look *look)
+{
+    const char *tenant = NULL, *file = look->config->audit_signing_key;
+    const audit_checkpoint *newest = NULL;
+    unsigned char public[IDA_SECRET_LEN];
+    if (store_chain_next(look->main, look->c, "", &tenant) || !tenant ||
+        store_checkpoint_newest(look->main, look->c, tenant, &newest) || !newest) {
+        return; /* nothing was signed yet, or check_store has said why */
+    }
+    const char *fault = why(look, audit_signer_public(look->c, file, public));
+    if (!fault && !audit_checkpoint_valid(look->pool, public, newest)) {
+        fault = ida_printf(look->pool,
+                           "%s is not the key that the store's checkpoints are signed with: copy "
+                           "that one here from another node or the backup",
+                           file);
+    }
+    check_judge(look, "audit_signing_key", "keys", fault, "is the store's");
+}
+
 /* Held against what the store is under. */
 void check_keys(check_look *look)
 {
@@ -63,13 +85,15 @@ void check_keys(check_look *look)
                            "copy that one here from another node or the backup; do not seal anew",
                            config->seal_key);
     }
-    memset(key, 0, sizeof key);
+    OPENSSL_cleanse(key, sizeof key);
     check_judge(look, "seal_key", "keys", fault,
                 sealed_by ? "is the store's" : "seals nothing yet");
     ida_ctx_clear(look->c);
     look->main->audit_key = config->audit_key;
     check_judge(look, "audit_key", "keys", why(look, store_audit_ready(look->main, look->c)),
                 "is the store's");
+    ida_ctx_clear(look->c);
+    check_signing_key(look);
 }
 
 static void look_at_worker(check_look *look, const store_worker *one)

@@ -434,6 +434,12 @@ sub document_is_checked {
     like($failed{'notifications[0]'}, qr/cannot be reached/, 'why the receiver');
     like($failed{'workflows[0].actions[0].group'}, qr/no group No such group/, 'why the group');
     is(ctl('tenant', 'show', 'nordic')->{out}, $before, 'nothing is stored');
+    $document = $stack->tenant_document;
+    @{ $document->{directories}{onPremises} }{qw(urls startTls)} =
+        ([$stack->slapd->url], JSON::PP::true());
+    my $starts = ctl('tenant', 'check', '-', '--json', { stdin => json_text($document) });
+    like((grep { $_->{check} =~ /^certificate ldap:/ } @{ $starts->{json}{checks} })[0]{detail},
+        qr/^expires in \d+ days?, on /, 'the certificate behind StartTLS') or diag $starts->{out};
 }
 
 # The doctor of a healthy installation, and of one that was tampered with.

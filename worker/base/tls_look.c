@@ -5,16 +5,13 @@
 #include <apr_strings.h>
 #include <arpa/inet.h>
 #include <curl/curl.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "core/base/context.h"
 #include "core/base/text.h"
@@ -30,22 +27,44 @@ typedef struct look {
     tls_seen *seen;
     char *host;
     int fd;
+    ida_env env;
+    int64_t until; /* monotonic ms */
     unsigned said; /* reasons, a bit each: a chain can meet one several times */
 } look;
 
-/* --- the connection --- */
+/* --- the connection, which never waits beyond l->until --- */
 
-static int say(int fd, const void *bytes, size_t len)
+static int ready(look *l, short events)
 {
-    return send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;
+    struct pollfd one = {.fd = l->fd, .events = events};
+    int64_t left = l->until - ida_monotonic(&l->env);
+    return left > 0 && poll(&one, 1, (int)left) == 1;
+}
+
+static int say(look *l, const void *bytes, size_t len)
+{
+    return ready(l, POLLOUT) && send(l->fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
+static int hear(look *l, void *bytes, size_t len)
+{
+    size_t had = 0;
+    while (had < len && ready(l, POLLIN)) {
+        ssize_t got = recv(l->fd, (char *)bytes + had, len - had, 0);
+        if (got <= 0) {
+            return 0;
+        }
+        had += (size_t)got;
+    }
+    return had == len;
 }
 
 /* One line of an answer without its end; 0: none came. */
-static int hear_line(int fd, char line[LINE_MAX_BYTES])
+static int hear_line(look *l, char line[LINE_MAX_BYTES])
 {
     size_t len = 0;
     char c = 0;
-    while (len + 1 < LINE_MAX_BYTES && recv(fd, &c, 1, 0) == 1 && c != '\n') {
+    while (len + 1 < LINE_MAX_BYTES && hear(l, &c, 1) && c != '\n') {
         line[len++] = c;
     }
     line[len] = '\0';
@@ -53,10 +72,10 @@ static int hear_line(int fd, char line[LINE_MAX_BYTES])
 }
 
 /* "250-first", "250 last" */
-static int smtp_answer(int fd, const char *code)
+static int smtp_answer(look *l, const char *code)
 {
     char line[LINE_MAX_BYTES] = "";
-    for (int i = 0; i < LINES_MAX && hear_line(fd, line); i++) {
+    for (int i = 0; i < LINES_MAX && hear_line(l, line); i++) {
         if (strncmp(line, code, 3) != 0) {
             return 0;
         }
@@ -67,42 +86,42 @@ static int smtp_answer(int fd, const char *code)
     return 0;
 }
 
-static int start_smtp(int fd)
+static int start_smtp(look *l)
 {
     static const char hello[] = "EHLO localhost\r\n", start[] = "STARTTLS\r\n";
-    return smtp_answer(fd, "220") && say(fd, hello, sizeof hello - 1) && smtp_answer(fd, "250") &&
-           say(fd, start, sizeof start - 1) && smtp_answer(fd, "220");
+    return smtp_answer(l, "220") && say(l, hello, sizeof hello - 1) && smtp_answer(l, "250") &&
+           say(l, start, sizeof start - 1) && smtp_answer(l, "220");
 }
 
 /* RFC 4511, 4.14: an extended request; the answer's result code is an ENUMERATED of one byte. */
-static int start_ldap(int fd)
+static int start_ldap(look *l)
 {
     static const unsigned char request[] = "\x30\x1d\x02\x01\x01\x77\x18\x80\x16"
                                            "1.3.6.1.4.1.1466.20037";
-    unsigned char head[2], body[255];
-    if (!say(fd, request, sizeof request - 1) || recv(fd, head, 2, MSG_WAITALL) != 2 ||
-        head[0] != 0x30 || head[1] > 127 || recv(fd, body, head[1], MSG_WAITALL) != head[1]) {
+    unsigned char head[2], body[127];
+    if (!say(l, request, sizeof request - 1) || !hear(l, head, 2) || head[0] != 0x30 ||
+        head[1] > sizeof body || !hear(l, body, head[1])) {
         return 0;
     }
     return head[1] >= 8 && body[3] == 0x78 && body[5] == 0x0a && body[6] == 1 && body[7] == 0;
 }
 
-static int start_postgresql(int fd)
+static int start_postgresql(look *l)
 {
     static const unsigned char request[] = {0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f};
     char answer = 0;
-    return say(fd, request, sizeof request) && recv(fd, &answer, 1, 0) == 1 && answer == 'S';
+    return say(l, request, sizeof request) && hear(l, &answer, 1) && answer == 'S';
 }
 
-static int start_at_once(int fd)
+static int start_at_once(look *l)
 {
-    (void)fd;
+    (void)l;
     return 1;
 }
 
 static const struct {
     const char *scheme, *port;
-    int (*start)(int fd);
+    int (*start)(look *l);
     const char *refused;
 } schemes[] = {
     {"https", "443", start_at_once, ""},
@@ -131,10 +150,7 @@ static CURL *connected(look *l, const char *port)
     CURLcode code = bad ? CURLE_FAILED_INIT : curl_easy_perform(curl);
     curl_socket_t fd = CURL_SOCKET_BAD;
     if (code == CURLE_OK && curl_easy_getinfo(curl, CURLINFO_ACTIVESOCKET, &fd) == CURLE_OK) {
-        const struct timeval bound = {.tv_sec = TLS_LOOK_MS / 2000};
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     } else {
         l->seen->fault = ida_printf(l->pool, "cannot be reached: %s", curl_easy_strerror(code));
     }
@@ -271,6 +287,17 @@ static int trust(look *l, SSL_CTX *context)
     return !fault;
 }
 
+static int connect_tls(look *l, SSL *tls)
+{
+    int done = SSL_connect(tls), why = SSL_get_error(tls, done);
+    while (done != 1 && (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) &&
+           ready(l, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)) {
+        done = SSL_connect(tls);
+        why = SSL_get_error(tls, done);
+    }
+    return done == 1;
+}
+
 static void shake_hands(look *l)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -286,7 +313,7 @@ static void shake_hands(look *l)
             SSL_set_tlsext_host_name(tls, l->host);
         }
         SSL_set_fd(tls, l->fd);
-        l->seen->reached = SSL_connect(tls) == 1 || l->said;
+        l->seen->reached = connect_tls(l, tls) || l->said;
         if (!l->seen->reached) {
             const char *reason = ERR_reason_error_string(ERR_peek_error());
             l->seen->fault = ida_printf(l->pool, "no TLS could be agreed on: %s",
@@ -305,6 +332,8 @@ void tls_look(apr_pool_t *pool, const tls_target *target, tls_seen *seen)
     char *scheme = NULL, *host = NULL, *port = NULL;
     size_t i = 0, count = sizeof schemes / sizeof *schemes;
     *seen = (tls_seen){0};
+    ida_env_default(&l.env);
+    l.until = ida_monotonic(&l.env) + TLS_LOOK_MS;
     if (parsed &&
         curl_url_set(parsed, CURLUPART_URL, target->url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK) {
         curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0);
@@ -323,7 +352,7 @@ void tls_look(apr_pool_t *pool, const tls_target *target, tls_seen *seen)
         CURL *curl = connected(&l, port ? port : schemes[i].port);
         if (target->clear) {
             seen->reached = !seen->fault;
-        } else if (!seen->fault && !schemes[i].start(l.fd)) {
+        } else if (!seen->fault && !schemes[i].start(&l)) {
             seen->fault = schemes[i].refused;
         } else if (!seen->fault) {
             shake_hands(&l);

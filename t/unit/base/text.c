@@ -5,6 +5,7 @@
 
 #include "core/base/correlation.h"
 #include "core/base/key.h"
+#include "core/base/similar.h"
 #include "core/base/time.h"
 #include "t/unit/setup.h"
 
@@ -365,6 +366,32 @@ static void times_and_ids(void)
     test_random_fill = 0;
 }
 
+static void misspellings(void)
+{
+    static const struct {
+        const char *a, *b;
+        int similar;
+    } cases[] = {
+        {"upnDomian", "upnDomain", 1},
+        {"stroe", "store", 1},
+        {"userbase", "userBase", 1},
+        {"seatLimits", "seatLimit", 1},
+        {"threds", "threads", 1},
+        {"name", "name", 1},
+        {"seatLimit", "userBase", 0},
+        {"x", "id", 0},
+        {"", "store", 0},
+        {"abcd", "dcba", 0},
+    };
+    char longest[200];
+    memset(longest, 'a', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        is_int(ida_similar(cases[i].a, cases[i].b), cases[i].similar, cases[i].a);
+    }
+    is_int(ida_similar(longest, longest), 0, "names beyond all bounds");
+}
+
 int main(void)
 {
     setup();
@@ -377,5 +404,6 @@ int main(void)
     tags();
     encodings();
     times_and_ids();
+    misspellings();
     return done();
 }

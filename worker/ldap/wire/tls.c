@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "worker/base/tls_look.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/request.h"
 #include "worker/ldap/wire/session.h"
@@ -101,15 +102,23 @@ static directory_class set_tls(ld_call *k, LDAP *ld)
                : DIRECTORY_OK;
 }
 
+/* The reason in words, where a look of our own sees it: the library below libldap says it in words
+ * that differ between systems, or not at all. */
 static directory_class tls_fault(ld_call *k, int code, const char *text)
 {
+    const tls_target target = {.url = ld_server_url(k->d),
+                               .ca_file = ld_authorities(k->d),
+                               .ca_name = "caFile"};
+    tls_seen seen = {0};
     directory_class class = ld_fail_code(k, code, LD_TLS, text, "TLS");
-    if (class == DIRECTORY_CONFIG) {
-        ld_fail(k, class, NULL,
-                "%s: TLS was refused: %s; check caFile and that the certificate names this host",
-                ld_server_url(k->d), ld_code_text(k->pool, code, text));
+    if (class != DIRECTORY_CONFIG) {
+        return class;
     }
-    return class;
+    tls_look(k->pool, &target, &seen);
+    return ld_fail(k, class, NULL,
+                   "%s: TLS was refused: %s; check caFile and that the certificate names this host",
+                   ld_server_url(k->d),
+                   seen.reached && seen.fault ? seen.fault : ld_code_text(k->pool, code, text));
 }
 
 static directory_class start_tls(ld_call *k, LDAP *ld)
