@@ -245,6 +245,26 @@ subtest 'SECURITY.md' => sub {
     is_deeply(\@gone, [], 'that exists');
 };
 
+# doc/errors.md has each row of core/base/errors.c and each reason of the code, for which the
+# console has words; and neither table has another one.
+subtest 'the catalogue of errors' => sub {
+    my @kinds = code('core/base/errors.c') =~ /\{(\d{3}), "([A-Z_]+)"/g;
+    my ($codes, $reasons) = $text{'doc/errors.md'} =~ /^(.*?)^## Reasons(.*)/ms;
+    is_deeply([$codes =~ /^\| (\d{3}) \| `([A-Z_]+)` \|/mg], \@kinds, 'statuses and codes');
+    my %code = reverse @kinds;    # code => status
+    my @rows = $reasons =~ /^\| (`\w+`.*?) \| (`[A-Z_]+`.*?) \|/mg;
+    my @named = map { $_ % 2 ? () : $rows[$_] =~ /`(\w+)`/g } 0 .. $#rows;
+    my ($words) = slurp(src_dir() . '/console/i18n/en.js') =~ /^  reason: \{(.*?)^  \}/ms;
+    is_deeply([sort @named], [sort $words =~ /\b(\w+): (?=['"])/g], 'reasons of the console');
+    my %named = map { ($_ => 1) } @named;
+    my @used = map { code($_) =~ /ida_because\([^,]+, "(\w+)"/g }
+        files(qr{^(?:core|mod_idadmin)/.*\.c$});
+    cmp_ok(scalar @used, '>', 15, 'reasons of the code');
+    is_deeply([grep { !$named{$_} } @used], [], 'each is there');
+    is_deeply([grep { !$code{$_} } map { $_ % 2 ? $rows[$_] =~ /`(\w+)`/g : () } 0 .. $#rows], [],
+        'with a code that there is');
+};
+
 # Each row of core/tenant/members.c is in the tables of doc/tenant.md, with its default; and their
 # first column names nothing else.
 subtest 'members of the tenant document' => sub {

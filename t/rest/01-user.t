@@ -6,7 +6,7 @@ use warnings;
 use utf8;
 use Test::More;
 use Encode ();
-use Idadmin::Test qw(on_one_engine json_text within);
+use Idadmin::Test qw(on_one_engine json_text spew tempdir within);
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack ();
 use POSIX ();
@@ -429,6 +429,50 @@ sub document {
         [qw(firstname surname)], 'required members');
 }
 
+# A client that OpenAPI::Client generates from the document has a method for each operation, judges
+# each request by the document before it is sent, and the service takes what it sends.
+sub generated_client {
+    plan(skip_all => 'OpenAPI::Client is not installed (Debian: libopenapi-client-perl)')
+        if !eval { require Mojo::Util; 1 };
+    my $dir = tempdir() . '/openapi-' . $stack->engine;
+    mkdir $dir or die "$dir: $!\n";
+    # It asks the network for the schema of such documents, whose form t/npm judges.
+    spew("$dir/" . Mojo::Util::md5_sum($_), '{}') for
+        qw(https://spec.openapis.org/oas/3.1/schema/2021-05-20
+        https://json-schema.org/draft/2020-12/schema);
+    local $ENV{JSON_VALIDATOR_CACHE_PATH} = $dir;
+    plan(skip_all => 'OpenAPI::Client is not installed (Debian: libopenapi-client-perl)')
+        if !eval { require OpenAPI::Client; 1 };
+    my $document = $stack->httpd->client->request(GET => '/v1/openapi.json');
+    spew("$dir/openapi.json", $document->{body});
+    my $client = OpenAPI::Client->new("file://$dir/openapi.json",
+        base_url => Mojo::URL->new($stack->httpd->url));
+    my $key = $stack->key('full');
+    $client->on(after_build_tx => sub { my (undef, $tx) = @_;
+        $tx->req->headers->header($_->[0] => $_->[1]) for ['X-Company-ID' => $stack->{company}],
+            ['X-Api-User' => $key->{username}], ['X-Api-Key' => $key->{apiKey}] });
+    my @operations = map { map { $_->{operationId} // () } grep { ref eq 'HASH' } values %$_ }
+        values %{ $document->{json}{paths} };
+    cmp_ok(scalar @operations, '>', 20, 'operations');
+    is_deeply([grep { !$client->can($_) } @operations], [], 'each is a method');
+    my $method = 'user.get';
+    my $found = $client->$method({ userPrincipalName => 'eva.berg@nordic.example' })->res;
+    is($found->code, 200, 'a person') or diag $found->body;
+    is($found->json->{data}{user}{userPrincipalName}, 'eva.berg@nordic.example',
+        'who was asked for');
+    $method = 'user.create';
+    my $wrong = $client->$method({}, json => { firstname => 'Only' });
+    ok($wrong->error && $wrong->res->body =~ /surname/, 'a body without a surname is not sent');
+    my $made = $client->$method({}, json => { firstname => 'Genna', surname => 'Rated',
+        date => '2031-01-01' })->res;
+    is($made->code, 200, 'a hire') or diag $made->body;
+    $method = 'task.get';
+    my $task = $client->$method({ id => $made->json->{data}{taskId} })->res->json->{data}{task};
+    is($task->{state}, 'queued', 'is queued');
+    $method = 'task.cancel';
+    is($client->$method({ id => $task->{id} })->res->code, 200, 'and cancelled');
+}
+
 on_one_engine {
     my ($engine) = @_;
     $stack = Idadmin::Test::Stack->new(engine => $engine, worker => 0);
@@ -446,9 +490,10 @@ on_one_engine {
     my %parts = (look_up => \&look_up, create_fields => \&create_fields,
         create_refusals => \&create_refusals, names_and_zones => \&names_and_zones,
         offboarding => \&offboarding,
-        tasks => \&tasks, seats => \&seats, document => \&document);
+        tasks => \&tasks, seats => \&seats, document => \&document,
+        'a generated client' => \&generated_client);
     subtest($_ => $parts{$_}) for qw(look_up create_fields create_refusals names_and_zones
-        offboarding tasks seats document);
+        offboarding tasks), 'a generated client', qw(seats document);
     $stack->stop;
 } 'Answers are the subject. t/rest/02-seats-and-limits.t and t/rest/03-lifecycle.t write and read '
     . 'tasks over REST on both engines, t/unit/queue/task.c below it.';

@@ -197,7 +197,7 @@ static int delete_tenant(ctl_call *ctl)
 const ctl_command ctl_tenant_state_commands[] = {
     {"tenant", "pause", "ID",
      "Refuse every change of a company and let its queued work wait; reading goes on.",
-     .help = "Callers get status 503 with Retry-After and the reason companyPaused. Tasks that are "
+     .help = "Callers get status 503 with Retry-After. Tasks that are "
              "running end. Synchronisations, events and the audit log go on. What stops something "
              "is still possible: a task can be cancelled, a key disabled or deleted. The pause is "
              "part of the sealed document, so httpd and workers follow it within two seconds.",
