@@ -105,7 +105,8 @@ sub goto {
     return $self->ready;
 }
 
-# To an empty page, which is there on return: a script that sets location.href only begins to go, and
+# To an empty page, which is there on return: a script that sets location.href only begins to go,
+# and
 # may arrive after the next page.
 sub leave { my ($self) = @_; return $self->_do(POST => '/url', { url => 'about:blank' }) }
 
