@@ -1,7 +1,7 @@
 package Idadmin::Bench::Newcomer;
 # The part newcomer: what a person presses for each task of a first day in the console, clicks and
-# keys, from the Overview until the outcome is on the screen, in a real Chromium. Seconds are those of
-# the machine: what a person reads and thinks is not in them.
+# keys, from the Overview until the outcome is on the screen, in a real Chromium. Seconds are those
+# of the machine: what a person reads and thinks is not in them.
 use strict;
 use utf8;
 use warnings;

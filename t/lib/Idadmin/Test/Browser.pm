@@ -105,8 +105,8 @@ sub goto {
     return $self->ready;
 }
 
-# To an empty page, which is there on return: a script that sets location.href only begins to go, and
-# may arrive after the next page.
+# To an empty page, which is there on return: a script that sets location.href only begins to go,
+# and may arrive after the next page.
 sub leave { my ($self) = @_; return $self->_do(POST => '/url', { url => 'about:blank' }) }
 
 # A change of the part behind # keeps the document, so the mark of the page before must go first.
