@@ -383,7 +383,8 @@ sub audit {
         return $search;
     });
     is(members($log->{items}[0]),
-        'action actor address at category correlationId detail endpoint id label outcome parameters target',
+        'action actor address at category correlationId detail endpoint id label outcome '
+            . 'parameters target',
         'members of a record');
     is((grep { $_->{actor} ne 'hr-read' || $_->{category} ne 'api' } @{ $log->{items} })[0], undef,
         'actor and category hold');

@@ -262,7 +262,8 @@ sub correlated {
         ok(within(sub { grep { $_->{action} eq $action }
             @{ $stack->records('--correlation-id', $id) } }), "$door: and the record");
     }
-    ok(within(sub { @{ $stack->records('--correlation-id', 'portal-1') } == 2 }), 'one record each');
+    ok(within(sub { @{ $stack->records('--correlation-id', 'portal-1') } == 2 }),
+        'one record each');
     is(scalar @{ $stack->records('--correlation-id', 'portal-1', '--category', 'portal') }, 1,
         'filters narrow each other');
     is_deeply($stack->records('--correlation-id', 'portal-1', '--actor', 'nobody'), [],

@@ -198,8 +198,10 @@ sub type {
                 arguments[0].dispatchEvent(new Event(kind, {bubbles: true}));
 JS
     }
-    $self->_do(POST => "/element/$id/clear");
-    return length $text ? $self->_do(POST => "/element/$id/value", { text => $text }) : 1;
+    # All of it is marked and typed over in one go, as a person does: a page that is drawn between a
+    # driver's "clear" and the first letter has put back what stood there. \x{e000} lets go of keys.
+    return $self->_do(POST => "/element/$id/value",
+        { text => "$keys{Control}a\x{e000}" . (length $text ? $text : $keys{Backspace}) });
 }
 
 # Keys to whatever has the focus: press('g'), press('Escape'), press('Control', 'a').
