@@ -382,10 +382,8 @@ sub audit {
             includeReads => 'true' })->{items} };
         return $search;
     });
-    is(members($log->{items}[0]),
-        'action actor address at category correlationId detail endpoint id label outcome '
-            . 'parameters target',
-        'members of a record');
+    is(members($log->{items}[0]), 'action actor address at category correlationId detail endpoint'
+        . ' id label outcome parameters target', 'members of a record');
     is((grep { $_->{actor} ne 'hr-read' || $_->{category} ne 'api' } @{ $log->{items} })[0], undef,
         'actor and category hold');
     my @all = @{ data('/audit', { limit => 200, includeReads => 'true' })->{items} };
