@@ -92,7 +92,8 @@ static void wrong_host(void)
     int before = atomic_exchange(&w->listener, fd);
     is_class(find_eva(json_list(ida_printf(pool, "ldaps://127.0.0.3:%d", w->port), NULL), "", &e),
              DIRECTORY_CONFIG, &e, "certificate of another host: configuration");
-    is_int(atomic_load(&w->connections), 1, "said by the true server");
+    /* A second one, which looks for the reason, may wait behind the first. */
+    ok(atomic_load(&w->connections) >= 1, "said by the true server");
     atomic_store(&w->listener, before);
     wire_end(w);
     close(fd);
