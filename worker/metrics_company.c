@@ -243,14 +243,24 @@ static void put_users(const sink *s, const company_figures *k)
     each_directory(s, k, users);
 }
 
-static void secret_expiry(const sink *s, const char *labels, const directory_figures *d)
+static void certificate_expiry(const sink *s, const char *labels, const directory_figures *d)
 {
-    put_days(s, labels, d->health.secret_expires_at);
+    put_days(s, labels, d->health.certificate_ends);
 }
 
-static void put_secret_expiry(const sink *s, const company_figures *k)
+static void put_certificate_expiry(const sink *s, const company_figures *k)
 {
-    each_directory(s, k, secret_expiry);
+    each_directory(s, k, certificate_expiry);
+}
+
+static void password_expiry(const sink *s, const char *labels, const directory_figures *d)
+{
+    put_days(s, labels, d->health.password_ends);
+}
+
+static void put_password_expiry(const sink *s, const company_figures *k)
+{
+    each_directory(s, k, password_expiry);
 }
 
 static const struct {
@@ -285,7 +295,10 @@ static const struct {
      put_users},
     {{"idadmin_certificate_expiry_days",
       "Days until the certificate expires that the worker signs in with.", IDA_METRIC_GAUGE},
-     put_secret_expiry},
+     put_certificate_expiry},
+    {{"idadmin_bind_password_expiry_days",
+      "Days until the password expires that the worker binds with.", IDA_METRIC_GAUGE},
+     put_password_expiry},
     {{"idadmin_key_expiry_days", "Days until the next API key expires, within a year.",
       IDA_METRIC_GAUGE},
      put_key_expiry},

@@ -132,18 +132,15 @@ static directory_class call_sync(sync_job *job, session *s, int full, ida_ctx *c
 }
 
 /* For the report of how long the workers can still sign in. */
-static void note_secret(sync_job *job, const session *s, int64_t noted)
+static void note_expiry(sync_job *job, const session *s, const store_directory *noted)
 {
     directory_expiry at = {0};
     if (s->ops->expiry) {
         s->ops->expiry(s->dir, job->pool, &at);
     }
-    int64_t ends = !at.password                                     ? at.certificate
-                   : at.certificate && at.certificate < at.password ? at.certificate
-                                                                    : at.password;
-    if (ends != noted) {
-        store_directory_secret(job->main, worker_ctx(job->w, job->pool), job->e.tenant,
-                               job->e.directory, ends);
+    if (at.certificate != noted->certificate_ends || at.password != noted->password_ends) {
+        store_directory_expiry(job->main, worker_ctx(job->w, job->pool), job->e.tenant,
+                               job->e.directory, at.certificate, at.password);
     }
 }
 
@@ -243,7 +240,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
     directory_class class = read_directory(job, c, &s, &summary, &e);
     if (class == DIRECTORY_OK) {
         hold_answered(w, job->main, job->pool, en->tenant, en->directory, known);
-        note_secret(job, s, health->secret_expires_at);
+        note_expiry(job, s, health);
     }
     if (class == DIRECTORY_OK && summary.guard_stopped) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0502",

@@ -68,10 +68,11 @@ ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const 
                        NULL);
 }
 
-ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
-                                ida_directory_kind directory, int64_t expires_at)
+ida_kind store_directory_expiry(store *s, ida_ctx *c, const char *tenant,
+                                ida_directory_kind directory, int64_t certificate, int64_t password)
 {
-    return store_write(s, c, STMT_directory_secret,
-                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(expires_at)),
+    return store_write(s, c, STMT_directory_expiry,
+                       DB_ARGS(DB_T(tenant), DB_T(ida_directory_name(directory)), DB_I(certificate),
+                               DB_I(password)),
                        NULL);
 }

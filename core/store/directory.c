@@ -26,7 +26,8 @@ static void of_row(const db_result *r, int row, void *out)
         .sync_owner = d->sync_owner.text,
         .sync_fence = d->sync_fence.number,
         .sync_heartbeat = d->sync_heartbeat.number,
-        .secret_expires_at = d->secret_expires_at.number};
+        .certificate_ends = d->secret_expires_at.number,
+        .password_ends = d->password_expires_at.number};
 }
 
 ida_kind store_directory_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

@@ -15,7 +15,8 @@ typedef struct store_directory {
     int sync_accept_deletions, sync_reset;
     const char *sync_owner;
     int64_t sync_fence, sync_heartbeat;
-    int64_t secret_expires_at; /* of the certificate that a worker signs in with; 0: not known */
+    int64_t certificate_ends; /* of that with which a worker signs in; 0: not known */
+    int64_t password_ends;    /* of that with which it binds; 0: not known */
 } store_directory;
 
 /* All zero when nothing is known yet (not IDA_NOT_FOUND). */
@@ -77,9 +78,10 @@ ida_kind store_check_claim(store *s, ida_ctx *c, const char *worker, store_check
 /* Its report, unless a new check was requested meanwhile. */
 ida_kind store_check_done(store *s, ida_ctx *c, const store_check *check, const char *lines);
 
-/* When the certificate ends that the workers sign in with; 0: there is none. */
-ida_kind store_directory_secret(store *s, ida_ctx *c, const char *tenant,
-                                ida_directory_kind directory, int64_t expires_at);
+/* When what the workers sign in with ends; 0: there is none, or it is not known. */
+ida_kind store_directory_expiry(store *s, ida_ctx *c, const char *tenant,
+                                ida_directory_kind directory, int64_t certificate,
+                                int64_t password);
 
 /* A worker that was not seen for three heartbeats is silent. */
 #define STORE_WORKER_SILENT_MS 30000

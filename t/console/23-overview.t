@@ -146,6 +146,10 @@ sub company {
     is(need('syncStopped')->{severity}, 'critical', 'or stopped');
     $stack->sql("UPDATE directory_state SET secret_expires_at = " . (now() + 86_400_000));
     is(need('secretExpiring'), undef, 'an unused certificate is not reported');
+    $stack->sql("UPDATE directory_state SET password_expires_at = " . (now() + 86_400_000));
+    is_deeply([map { $_->{kind} // $_->{reason} } @{ need('secretExpiring')->{sample} }],
+        ['bindPassword'], 'a bind password that ends');
+    $stack->sql('UPDATE directory_state SET password_expires_at = 0');
     $stack->worker->expect_log(qr/IDA0604/);
     $stack->create_key(soon => 'soon', 'full', '--expires', do {
         my @t = gmtime(time + 5 * 86400);

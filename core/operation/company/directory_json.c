@@ -78,21 +78,20 @@ static ida_kind put_progress(const ida_call *call, store *s, ida_ctx *c, const s
     return kind;
 }
 
-/* Only the directory knows when client secrets and passwords expire. */
+/* When a client secret expires only the cloud's administrators can see. */
 static json_t *secrets_json(const standing *d)
 {
-    static const struct {
+    const struct {
         const char *member, *kind;
-        int dated;
+        int64_t ends;
     } secrets[] = {{"clientSecretFile", "clientSecret", 0},
-                   {"certificateFile", "certificate", 1},
-                   {"bindPasswordFile", "bindPassword", 0}};
+                   {"certificateFile", "certificate", d->health.certificate_ends},
+                   {"bindPasswordFile", "bindPassword", d->health.password_ends}};
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++) {
         if (ida_json_string(d->document, secrets[i].member)) {
             json_t *secret = json_pack("{s:s}", "kind", secrets[i].kind);
-            ida_json_put_time(secret, "expiresAt",
-                              secrets[i].dated ? d->health.secret_expires_at : 0);
+            ida_json_put_time(secret, "expiresAt", secrets[i].ends);
             json_array_append_new(list, secret);
         }
     }
