@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/base/correlation.h"
 #include "core/base/json.h"
 
 static char *error_text(apr_pool_t *pool, ida_kind kind, const char *message, const ida_ctx *more)
@@ -14,6 +15,9 @@ static char *error_text(apr_pool_t *pool, ida_kind kind, const char *message, co
     ida_json_put(error, "message", message ? message : ida_kind_text(kind));
     if (more && more->reason) {
         ida_json_put(error, "reason", more->reason);
+    }
+    if (more) {
+        ida_json_put(error, "correlationId", ida_correlation_id(more->env));
     }
     if (more && more->fields) {
         json_t *fields = json_array();

@@ -262,6 +262,8 @@ sub correlated {
         ok(within(sub { grep { $_->{action} eq $action }
             @{ $stack->records('--correlation-id', $id) } }), "$door: and the record");
     }
+    is($console->post('/user', $hire->(''), {}, headers => { 'X-Request-Id' => 'portal-2' })
+        ->{json}{error}{correlationId}, 'portal-2', 'a refusal of the console has it in its body');
     ok(within(sub { @{ $stack->records('--correlation-id', 'portal-1') } == 2 }),
         'one record each');
     is(scalar @{ $stack->records('--correlation-id', 'portal-1', '--category', 'portal') }, 1,
