@@ -1,7 +1,9 @@
 /* Owns what httpd's configuration says that cannot be meant, found while it is checked (httpd -t)
  * and before the start: a handler or AuthType of ours that is misspelt or lacks its other half,
- * secrets over plain HTTP. A restart reports and goes on, because httpd would end. Must not know
- * files and stores (config_files.c). */
+ * secrets over plain HTTP. httpd -t refuses all of it. A start refuses names that do not exist and
+ * goes on otherwise: what comes in clear is refused when it comes, and a file may appear a moment
+ * later. A restart reports and goes on, because httpd would end. Must not know files and stores
+ * (config_files.c). */
 #include <string.h>
 #include <util_cfgtree.h>
 
@@ -19,7 +21,7 @@ typedef struct look {
     int vhost_tls;               /* some virtual host speaks TLS */
     int has_auth, used;          /* AuthType IdAdmin stands somewhere; so does a handler of ours */
     const ap_directive_t *keyed; /* the first handler that takes keys; NULL: none */
-    int faults;
+    int faults, grave;           /* all of them; those that end a start as well */
 } look;
 
 /* What holds for the directives of a section. */
@@ -27,12 +29,18 @@ typedef struct scope {
     int tls, clear_meant, reachable;
 } scope;
 
-static void fault(look *l, const ap_directive_t *at, const char *text)
+static void report(look *l, const ap_directive_t *at, const char *text)
 {
     ap_log_error(APLOG_MARK, APLOG_ERR | APLOG_STARTUP, 0, l->server,
                  "IDA0270: %s line %d: %s %s: %s", at->filename, at->line_num, at->directive,
                  at->args, text);
     l->faults++;
+}
+
+static void fault(look *l, const ap_directive_t *at, const char *text)
+{
+    report(l, at, text);
+    l->grave++;
 }
 
 static const char *first_word(const look *l, const ap_directive_t *at)
@@ -156,10 +164,10 @@ static void judge_handler(look *l, const ap_directive_t *at, const scope *s)
     int keyed = of == FACE_REST || of == FACE_MCP;
     l->keyed = keyed && !l->keyed ? at : l->keyed;
     if ((keyed || of == FACE_CONSOLE) && s->reachable && !s->tls && !s->clear_meant) {
-        fault(l, at,
-              "secrets would go over plain HTTP, for other machines reach this address without "
-              "TLS: set SSLEngine on, listen on 127.0.0.1 alone, or say IdAdminRequireTls off "
-              "where a proxy before httpd speaks TLS and the network between them is yours");
+        report(l, at,
+               "secrets would go over plain HTTP, for other machines reach this address without "
+               "TLS: set SSLEngine on, listen on 127.0.0.1 alone, or say IdAdminRequireTls off "
+               "where a proxy before httpd speaks TLS and the network between them is yours");
     }
 }
 
@@ -202,8 +210,8 @@ static void note_listeners(look *l, const ap_directive_t *first)
     }
 }
 
-/* How many faults there are, each logged. */
-static int look_at_all(apr_pool_t *ptemp, server_rec *s, int files)
+/* How many faults there are, each logged; *grave: of these, those that end a start. */
+static int look_at_all(apr_pool_t *ptemp, server_rec *s, int files, int *grave)
 {
     look l = {.pool = ptemp, .server = s, .listens = apr_array_make(ptemp, 4, sizeof(char *))};
     note_listeners(&l, ap_conftree);
@@ -221,6 +229,7 @@ static int look_at_all(apr_pool_t *ptemp, server_rec *s, int files)
     if (l.used && files && !l.faults) {
         l.faults += config_files_check(s);
     }
+    *grave = l.grave;
     return l.faults;
 }
 
@@ -228,12 +237,13 @@ static int look_at_all(apr_pool_t *ptemp, server_rec *s, int files)
 int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s)
 {
     (void)pconf, (void)plog;
-    int test = ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST;
-    return test && look_at_all(ptemp, s, 1) ? HTTP_INTERNAL_SERVER_ERROR : OK;
+    int grave, test = ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST;
+    return test && look_at_all(ptemp, s, 1, &grave) ? HTTP_INTERNAL_SERVER_ERROR : OK;
 }
 
 int config_start(apr_pool_t *ptemp, server_rec *s, int first)
 {
-    int faults = look_at_all(ptemp, s, first);
-    return !first || !faults;
+    int grave;
+    look_at_all(ptemp, s, first, &grave);
+    return !first || !grave;
 }

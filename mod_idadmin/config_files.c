@@ -21,8 +21,8 @@ APLOG_USE_MODULE(idadmin);
 #define LOOK_MS 5000
 #define TEXT_MAX 1024
 
-/* A start goes on without a store, which may be made a moment later: requests get 503 until then,
- * and the log says which command makes it. */
+/* What is said at a start is for the log: requests get 503 until the file is there. Of a store that
+ * is not there only httpd -t says so; the log has the first request's line. */
 static const char *store_fault(apr_pool_t *pool, server_rec *s)
 {
     struct stat st;

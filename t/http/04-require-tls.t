@@ -134,6 +134,13 @@ subtest 'a fault that comes with a restart' => sub {
     $httpd->stop;
     ok(!eval { $httpd->start }, 'no start with it');
     like($@, qr/IDA0270: \S+ line \d+: SetHandler idadmin-rst/, 'which says why');
+    my $open = free_port();
+    my $api  = "<Location \"/v1/api\">\n$rest</Location>\n";
+    $httpd->reconfigure(locations => $api, server => "Listen 0.0.0.0:$open\n"
+        . "<VirtualHost *:$open>\n$api</VirtualHost>")->start;
+    ok($httpd->log_gets(qr/IDA0270: \S+ line \d+: .* secrets would go over plain HTTP/),
+        'secrets in clear are reported');
+    is($stack->get($tasks, with => 'read')->{status}, 200, 'and httpd starts: they get 403');
 };
 
 $stack->stop;
