@@ -82,7 +82,7 @@ const char *config_store_fault(cmd_parms *cmd, const char *value);
 /* Hook check_config: they end httpd -t. */
 int config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s);
 /* post_config: 0 if a name that does not exist must end the start. Before the server comes up
- * (`first`) files are looked at as well; a restart goes on whatever there is. */
+ * (`first`) files are looked at as well; a restart goes on in any case. */
 int config_start(apr_pool_t *ptemp, server_rec *s, int first);
 /* --- config_files.c: 1 if a file that the configuration names cannot serve, which was logged ---
  */

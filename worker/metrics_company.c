@@ -24,7 +24,7 @@ ida_kind metrics_company_read(store *s, ida_ctx *c, int64_t now, company_figures
     int64_t first;
     ida_kind kind = queue_figures_get(s, c, out->id, &out->queue);
     kind = kind ? kind : queue_overdue_list(s, c, out->id, now, &out->overdue, &out->overdue_count);
-    int deleted = strcmp(out->state, "deleted") == 0; /* a hold of it concerns nobody */
+    int deleted = strcmp(out->state, "deleted") == 0; /* its hold stops no work */
     for (int d = 0; !kind && !deleted && d < IDA_DIR_COUNT; d++) {
         kind = read_directory(s, c, out->id, (ida_directory_kind)d, &out->directory[d]);
     }

@@ -60,7 +60,7 @@ const char *siem_fault(apr_pool_t *pool, const worker_config *config)
 
 /* --- a batch --- */
 
-/* Retention may be shorter than the server was away: that is said, for nobody else knows it. */
+/* Retention may be shorter than the server was away: only this log line says so. */
 static void say_gap(siem *s, const store_forward *f)
 {
     if (f->taken < f->first && f->taken > 0) {

@@ -14,7 +14,7 @@ void siem_thread(hold_thread *t);
 
 /* --- worker/siem_line.c --- */
 
-/* The record as a line of RFC 5424. `key`: people are told by a keyed hash; NULL: by name, with
+/* The record as a line of RFC 5424. `key`: a keyed hash stands for people; NULL: their names, with
  * what else may tell of them. */
 char *siem_line(apr_pool_t *pool, const char *host, const audit_secret *key, const audit_row *row);
 

@@ -7,7 +7,7 @@ const NAMES = ['department', 'jobTitle', 'office', 'city', 'country', 'company']
 const quietly = (asked) => asked.catch((error) => {
   if (error.status === undefined && error.name !== 'AbortError') throw error;
 });
-/* The list of people tells no licences: role templates do, and hygiene those that nobody uses. */
+/* The list of people has no licences: they come from role templates and from unused licences. */
 async function licences(signal) {
   const [templates, unused] = await Promise.all([quietly(get('role-templates', { limit: 200 }, signal)),
     quietly(get('hygiene', { sections: 'disabledWithAccess', limit: 200 }, signal))]);

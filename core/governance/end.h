@@ -12,7 +12,8 @@ ida_kind governance_end_figures(store *s, ida_ctx *c, const char *tenant, govern
 
 /* The main file, in short transactions: keys first. Of a company whose document says that it is
  * deleted, so that nothing new comes. May be repeated. Audit records on their way, the counter of
- * events (a company made anew goes on from there) and the tenant's row stay. Role DB_REQUEST. */
+ * events (a company of the same ID goes on from there) and the tenant's row stay. Role DB_REQUEST.
+ */
 ida_kind governance_end_main(store *s, ida_ctx *c, const char *tenant);
 /* People and groups. Role DB_SYNC. */
 ida_kind governance_end_cache(store *s, ida_ctx *c, const char *tenant);

@@ -39,7 +39,7 @@ ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int
 /* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the
  * gate is held. IDA_NOT_FOUND. Order of locks: tenant, then user. */
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id);
-/* The same; *state: "", "paused", "deleted", which nobody changes while the lock is held. */
+/* The same; *state: "", "paused", "deleted", which stays as it is while the lock is held. */
 ida_kind store_tenant_lock_state(store *s, ida_ctx *c, const char *id, const char **state);
 
 /* How many people have a role template. */

@@ -250,7 +250,7 @@ static const char *words(const look *l, unsigned kind, int error, X509 *one)
     }
 }
 
-/* Goes on whatever it finds, so that every reason is told at once. */
+/* Goes on after each fault, so that one look finds every reason. */
 static int verified(int good, X509_STORE_CTX *store)
 {
     SSL *tls = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());

@@ -53,7 +53,7 @@ static ida_kind look_at_companies(check_look *look, const char *only)
     return only && !kind && !found
                ? ida_fail(look->c, IDA_NOT_FOUND,
                           "There is no tenant %s; `idadminctl tenant list` names them.", only)
-               : IDA_OK; /* of a store that is away the walk of the machine has told */
+               : IDA_OK; /* the walk of the machine has reported a store that is away */
 }
 
 static int count_of(const json_t *lines, check_level level)

@@ -110,7 +110,7 @@ static ida_kind judge(ctl_document *work, store *s, const char *id)
 }
 
 /* What the document is merged into. A pause is no part of a file that is the whole truth: it stays
- * until somebody ends it. */
+ * until tenant resume ends it. */
 static const char *ground_of(const ctl_document *work)
 {
     apr_pool_t *pool = work->ctl->pool;

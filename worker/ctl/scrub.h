@@ -16,7 +16,7 @@ typedef struct ctl_scrub {
 
 void ctl_scrub_begin(ctl_scrub *s, const ida_ctx *c, int names);
 /* Each line of the file, and what stands behind its last colon, is a secret from now on. A file
- * that cannot be read is passed over: nobody can have put it into a text here. */
+ * that cannot be read is passed over: this process has not read its secret. */
 void ctl_scrub_file(ctl_scrub *s, const char *path);
 /* The text without known secrets, API keys, passwords of DSNs, user names and queries of URLs;
  * addresses and names in DNs as pseudonyms, the same one for the same person. */

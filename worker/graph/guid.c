@@ -29,7 +29,7 @@ const char *graph_guid(const ida_env *env, char out[GRAPH_GUID_SIZE])
     return written(b, 4, out);
 }
 
-/* The 32 digits of a GUID or of a trace's ID, whatever dashes there are. */
+/* The 32 digits of a GUID or of a trace's ID, with dashes or without. */
 static int take_digits(const char *id, unsigned char b[16])
 {
     static const char digits[] = "0123456789abcdef";
