@@ -45,14 +45,13 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use Convert::ASN1 qw(asn_decode_length asn_decode_tag);
 use IO::Select ();
 use IO::Socket::INET ();
 use IO::Socket::SSL ();
 use JSON::PP ();
-use LdapPeer::Ber qw(tlv octets integer enumerated boolean sequence set_of elements number
-    header_length);
 use LdapPeer::Content ();
-use LdapPeer::Message ();
+use LdapPeer::Message qw(asked said);
 use POSIX ();
 use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC SOL_SOCKET SO_LINGER IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes ();
@@ -230,10 +229,7 @@ sub carry_out {
         $rule->{text} // 'the server is going down', $rule->{oid}));
         $rule->{stay} ? silence() : finish('close') }
     elsif ($do eq 'nameless') {
-        put($request->{name} eq 'search'
-        ? LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x', $rule->{tag})
-        : LdapPeer::Message::result($request, 0, '', name => ''));
-        return $request->{name} ne 'search' }
+        put(LdapPeer::Message::intermediate($request, $rule->{oid} // '', 'x', $rule->{tag})) }
     elsif ($do eq 'garbage') { put(join '', map { chr(($_ * 73 + 41) % 256) } 0 .. 499); silence() }
     elsif ($do eq 'huge') { put("\x30\x84\x7f\xff\xff\xff" . "\x02\x01\x01" x 100); silence() }
     elsif ($do eq 'feed') { put("\x30\x84\x7f\xff\xff\xff"); put("\x04\x82\x03\xe8" . 'x' x 1000)
@@ -256,8 +252,6 @@ sub carry_out {
 
 # -- requests
 
-sub uuid_set { return tlv(0xa3, boolean(1), set_of(map { octets($_) } @_)) }
-
 # The entries as [entry, attributes, controls...], the code of the end with its text, and the
 # controls of the end.
 sub answer_of {
@@ -267,36 +261,34 @@ sub answer_of {
     return ([[$content->schema, undef]], 0, '') if $request->{dn} =~ /^cn=(?:subschema|aggregate)/i;
     my $found = $content->found($request);
     return ([], 32, 'no such object') if !$found;
-    my $value = $request->{controls}{ $oid{sync} };
-    if (defined $value && !$content->{ad}) {
+    if (!$content->{ad} && (my $sync = asked($request, 'sync'))) {
         return ([], 12, 'critical extension is not recognized') if !$content->{sync};
         my $state = $content->with;
-        my (undef, $old) = map { $_->[1] } elements((elements($value))[0][1]);
-        my ($from) = ($old // '') =~ /^csn=(\d+)$/;
+        my ($from) = ($sync->{cookie} // '') =~ /^csn=(\d+)$/;
         my @entries = map { [$_, undef,
-            [$oid{state}, sequence(enumerated($from ? 2 : 1), octets($_->{uuid}))]] }
+            said(state => { state => $from ? 2 : 1, entryUUID => $_->{uuid} })] }
             grep { !$from || $_->{version} > $from } @$found;
         my @gone = $from ? map { $_->{uuid} } grep { $_->{version} > $from } @{ $state->{gone} }
             : ();
-        push @entries, [undef,
-            LdapPeer::Message::intermediate($request, $oid{info}, uuid_set(@gone))] if @gone;
-        my @cookie = script()->{cookieless} ? () : octets("csn=$state->{version}");
-        return (\@entries, 0, '', [$oid{done}, sequence(@cookie, $from ? boolean(1) : ())]);
+        push @entries, [undef, LdapPeer::Message::intermediate($request,
+            @{ said(info => { syncIdSet => { refreshDeletes => 1, syncUUIDs => \@gone } }) })]
+            if @gone;
+        return (\@entries, 0, '',
+            said(done => { script()->{cookieless} ? () : (cookie => "csn=$state->{version}"),
+            $from ? (refreshDeletes => 1) : () }));
     }
-    if (defined($value = $request->{controls}{ $oid{dirsync} }) && $content->{ad}) {
+    if ($content->{ad} && (my $dirsync = asked($request, 'dirsync'))) {
         my $state = $content->with;
-        my (undef, undef, $old) = map { $_->[1] } elements((elements($value))[0][1]);
-        my ($from) = ($old // '') =~ /^usn=(\d+)$/;
+        my ($from) = $dirsync->{cookie} =~ /^usn=(\d+)$/;
         my @entries = map { [$content->changed($_, $from), undef] }
             grep { !$from || $_->{version} > $from } @$found;
         push @entries, map { [$content->tombstone($_), undef] }
             grep { $from && $_->{version} > $from } @{ $state->{gone} };
         return (\@entries, 0, '',
-            [$oid{dirsync}, sequence(integer(0), integer(0), octets("usn=$state->{version}"))]);
+            said(dirsync => { flag => 0, size => 0, cookie => "usn=$state->{version}" }));
     }
-    if (defined($value = $request->{controls}{ $oid{paged} })) {
-        my ($size, $cookie) = map { $_->[1] } elements((elements($value))[0][1]);
-        my ($at, $asked) = ($cookie || 0, number($size));
+    if (my $paged = asked($request, 'paged')) {
+        my ($at, $asked) = ($paged->{cookie} || 0, $paged->{size});
         return ([], $page->{code} // 11, 'illegal pagedResults page size')
             if $page->{refuse} && $asked > $page->{refuse} && !$page->{after};
         my $most = $page->{most} && $asked > $page->{most} ? $page->{most} : $asked;
@@ -311,7 +303,7 @@ sub answer_of {
                 'size limit');
         }
         return ([map { [$_, undef] } @$found[$at .. $end - 1]], 0, '',
-            [$oid{paged}, sequence(integer(0), octets($end < @$found ? $end : ''))]);
+            said(paged => { size => 0, cookie => $end < @$found ? $end : '' }));
     }
     my $limit = $request->{limit};
     return ([map { [$_, undef] } @$found[0 .. $limit - 1]], 4, 'size limit')
@@ -331,11 +323,10 @@ sub attributes {
 # The new entry, if the client requested it (RFC 4527).
 sub post_read {
     my ($request) = @_;
-    my $value = $request->{controls}{ $oid{postRead} } // return ();
+    my $wanted = asked($request, 'postRead') // return ();
     my $entry = $content->with->{entries}{ lc $request->{dn} } // return ();
     return [$oid{postRead}, LdapPeer::Message::shown($entry->{dn},
-        attributes($entry, { attributes => [map { $_->[1] }
-        elements((elements($value))[0][1])] }))];
+        attributes($entry, { attributes => $wanted }))];
 }
 
 sub search {
@@ -419,9 +410,10 @@ sub protect {
 sub next_message {
     my $idle = (grep { $_->{on} eq 'idle' } @{ script()->{rules} // [] })[0];
     while (1) {
-        my ($tag, $head, $length) = header_length($open{input});
-        return substr $open{input}, 0, $head + $length, ''
-            if $tag && length $open{input} >= $head + $length;
+        my ($tagged) = asn_decode_tag($open{input});
+        my ($measured, $length) = asn_decode_length(substr $open{input}, $tagged // 0);
+        return substr $open{input}, 0, $tagged + $measured + $length, ''
+            if $tagged && $measured && length $open{input} >= $tagged + $measured + $length;
         my $pending = $open{tls} && $open{tls}->pending;
         if ($idle && !$pending && $open{bound}
             && !IO::Select->new($open{stream})->can_read($idle->{ms} / 1000)) { carry_out($idle,

@@ -155,25 +155,30 @@ sub schema {
         objectclasses => ['objectClasses', \@classes] } };
 }
 
+# A filter as Net::LDAP::Filter has it, held against an entry.
 sub matches {
-    my ($self, $f, $entry) = @_;
-    my $kind = $f->{kind};
-    if ($kind eq 'and') { $self->matches($_, $entry) || return 0 for @{ $f->{of} }; return 1 }
-    if ($kind eq 'or')  { $self->matches($_, $entry) && return 1 for @{ $f->{of} }; return 0 }
-    return !$self->matches($f->{of}[0], $entry) if $kind eq 'not';
-    my $values = ($entry->{attributes}{ $f->{name} } // [0, []])->[1];
-    return @$values > 0 if $kind eq 'present';
-    my $want = lc($f->{value} // '');
+    my ($self, $filter, $entry) = @_;
+    my ($kind, $f) = %$filter;
+    return !grep { !$self->matches($_, $entry) } @$f if $kind eq 'and';
+    return scalar grep { $self->matches($_, $entry) } @$f if $kind eq 'or';
+    return !$self->matches($f, $entry) if $kind eq 'not';
+    my $name = lc($kind eq 'present' ? $f : $f->{attributeDesc} // $f->{type});
+    my @values = @{ ($entry->{attributes}{$name} // [0, []])->[1] };
+    return @values > 0 if $kind eq 'present';
+    my $want = lc($f->{assertionValue} // $f->{matchValue} // '');
     return scalar grep { lc eq $want
-        || ($f->{name} eq 'objectcategory' && lc =~ /^cn=\Q$want\E,/) } @$values
-        if $kind eq '=' || $kind eq '~=';
-    return scalar grep { /^-?\d+$/ && $want =~ /^-?\d+$/
-        ? ($kind eq '>=' ? $_ >= $want : $_ <= $want)
-        : ($kind eq '>=' ? lc ge $want : lc le $want) } @$values if $kind =~ /^[<>]=$/;
-    return scalar grep { /^-?\d+$/ && ($_ & $want) == $want } @$values if $kind eq 'rule';
-    my $pattern = join '.*', map { my ($part, $text) = @$_;
-        ($part == 0 ? '^' : '') . quotemeta($text) . ($part == 2 ? '$' : '') } @{ $f->{of} };
-    return scalar grep {/$pattern/is} @$values;
+        || ($name eq 'objectcategory' && lc =~ /^cn=\Q$want\E,/) } @values
+        if $kind eq 'equalityMatch' || $kind eq 'approxMatch';
+    return scalar grep { /^-?\d+$/ && ($_ & $want) == $want } @values
+        if $kind eq 'extensibleMatch';
+    if ($kind eq 'substrings') {
+        my $pattern = join '.*', map { my ($part, $text) = %$_; ($part eq 'initial' ? '^' : '')
+            . quotemeta($text) . ($part eq 'final' ? '$' : '') } @{ $f->{substrings} };
+        return scalar grep {/$pattern/is} @values;
+    }
+    my $least = $kind eq 'greaterOrEqual' ? 1 : -1;    # or lessOrEqual
+    return scalar grep { $least * (/^-?\d+$/ && $want =~ /^-?\d+$/ ? $_ <=> $want
+        : lc cmp $want) >= 0 } @values;
 }
 
 # Entries of a search in order, or undef when the base is not there.

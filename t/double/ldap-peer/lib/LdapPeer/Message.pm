@@ -1,8 +1,16 @@
 package LdapPeer::Message;
-# LDAP messages (RFC 4511): requests as data, answers as bytes.
+# LDAP messages (RFC 4511): requests as data, answers as bytes, encoded by Net::LDAP::ASN. Only what
+# no well-formed answer has is put together here. Net::LDAP::Server, which uses the same encoding,
+# sends no controls with a result and cannot be interrupted within an answer.
 use strict;
 use warnings;
-use LdapPeer::Ber qw(tlv octets integer enumerated boolean sequence set_of elements number);
+use Exporter 'import';
+use Convert::ASN1 ();
+use Net::LDAP::ASN qw(LDAPRequest LDAPResponse SearchResultEntry AttributeSelection
+    realSearchControlValue syncRequestValue syncStateValue syncDoneValue syncInfoValue);
+use Net::LDAP::Filter ();
+
+our @EXPORT_OK = qw(asked said);
 
 our %oid = (
     paged    => '1.2.840.113556.1.4.319',    sync => '1.3.6.1.4.1.4203.1.9.1.1',
@@ -14,82 +22,45 @@ our %oid = (
     postRead => '1.3.6.1.1.13.2',
     activeDirectory => '1.2.840.113556.1.4.800',
 );
-my %names = (0x60 => 'bind', 0x42 => 'unbind', 0x63 => 'search', 0x66 => 'modify', 0x68 => 'add',
-    0x4a => 'delete', 0x6c => 'rename', 0x6e => 'compare',
-    0x50 => 'abandon', 0x77 => 'extended');
-my %answers = (bind => 0x61, search => 0x65, modify => 0x67, add => 0x69, delete => 0x6b,
-    rename => 0x6d, compare => 0x6f, extended => 0x78);
 
 # -- requests
 
-sub _filter {
-    my ($tag, $content) = @{ $_[0] };
-    return { kind => { 0xa0 => 'and', 0xa1 => 'or' }->{$tag},
-        of => [map { _filter($_) } elements($content)] } if $tag == 0xa0 || $tag == 0xa1;
-    return { kind => 'not', of => [map { _filter($_) } elements($content)] } if $tag == 0xa2;
-    return { kind => 'present', name => lc $content } if $tag == 0x87;
-    my @parts = elements($content);
-    return { kind => 'substrings', name => lc $parts[0][1],
-        of => [map { [$_->[0] & 0x1f, $_->[1]] } elements($parts[1][1])] } if $tag == 0xa4;
-    return { kind => { 0xa3 => '=', 0xa5 => '>=', 0xa6 => '<=', 0xa8 => '~=' }->{$tag},
-        name => lc $parts[0][1], value => $parts[1][1] } if $tag != 0xa9;
-    my %part = map { $_->[0] => $_->[1] } @parts;
-    return { kind => 'rule', rule => $part{0x81}, name => lc $part{0x82}, value => $part{0x83} };
+# Operation: the name in rules and log, the choice of its answer, its members by our names.
+my %operations = (
+    bindRequest => ['bind', 'bindResponse',
+        sub { (dn => $_[0]{name}, password => $_[0]{authentication}{simple}) }],
+    unbindRequest  => ['unbind',  undef, sub { () }],
+    abandonRequest => ['abandon', undef, sub { () }],
+    searchRequest  => ['search',  'searchResDone', sub { (dn => $_[0]{baseObject},
+        scope => $_[0]{scope}, limit => $_[0]{sizeLimit},
+        filter => $_[0]{filter}, attributes => $_[0]{attributes}) }],
+    modifyRequest => ['modify', 'modifyResponse', sub { (dn => $_[0]{object}, changes => [map {
+        [$_->{operation}, _attribute($_->{modification})] } @{ $_[0]{modification} }]) }],
+    addRequest => ['add', 'addResponse', sub { (dn => $_[0]{objectName},
+        attributes => [map { _attribute($_) } @{ $_[0]{attributes} }]) }],
+    delRequest     => ['delete',  'delResponse',     sub { (dn => $_[0]) }],
+    modDNRequest   => ['rename',  'modDNResponse',   sub { (dn => $_[0]{entry}) }],
+    compareRequest => ['compare', 'compareResponse', sub { (dn => $_[0]{entry},
+        attribute => $_[0]{ava}{attributeDesc}, value => $_[0]{ava}{assertionValue}) }],
+    extendedReq => ['extended', 'extendedResp', sub { (oid => $_[0]{requestName}) }],
+);
+
+sub _attribute { return [$_[0]{type}, $_[0]{vals}] }
+
+# { id, name, answer => choice of LDAPResponse, controls => { oid => value }, ... } of the bytes of
+# one message; filter: as Net::LDAP::Filter has it.
+sub parse {
+    my ($bytes) = @_;
+    my $message = $LDAPRequest->decode($bytes) or die 'no request: ' . $LDAPRequest->error . "\n";
+    my ($choice) = grep { exists $message->{$_} } keys %operations;
+    my ($name, $answer, $members) = @{ $operations{$choice} };
+    return { id => $message->{messageID}, name => $name, answer => $answer,
+        controls => { map { $_->{type} => $_->{value} // '' } @{ $message->{controls} // [] } },
+        $members->($message->{$choice}) };
 }
 
 # As people write it; for scripts to match on.
-sub filter_text {
-    my ($f) = @_;
-    return '(' . { and => '&', or => '|', not => '!' }->{ $f->{kind} }
-        . join('', map { filter_text($_) } @{ $f->{of} }) . ')' if $f->{kind} =~ /^(?:and|or|not)$/;
-    return "($f->{name}=*)"
-        if $f->{kind} eq 'present';
-    return "($f->{name}=" . join('*', '', (map { $_->[1] } @{ $f->{of} }), '') . ')'
-        if $f->{kind} eq 'substrings';
-    return "($f->{name}:$f->{rule}:=$f->{value})"
-        if $f->{kind} eq 'rule';
-    return "($f->{name}$f->{kind}$f->{value})";
-}
-
-sub _attributes { return map { my ($name, $values) = elements($_->[1]);
-    [$name->[1], [map { $_->[1] } elements($values->[1])]] } elements($_[0]) }
-
-# { id, name, controls => { oid => value }, ... } of the bytes of one message.
-sub parse {
-    my ($bytes) = @_;
-    my ($whole) = elements($bytes);
-    my ($id, $op, $controls) = elements($whole->[1]);
-    my $name = $names{ $op->[0] } // 'unknown';
-    my $request = { id => number($id->[1]), name => $name, tag => $op->[0], controls => {} };
-    for my $control (map { [elements($_->[1])] } $controls ? elements($controls->[1]) : ()) {
-        my ($value) = grep { $_->[0] == 0x04 } @$control[1 .. $#$control];
-        $request->{controls}{ $control->[0][1] } = $value ? $value->[1] : '';
-    }
-    my @part = $name =~ /^(?:unbind|abandon|delete)$/ ? ([0, $op->[1]]) : elements($op->[1]);
-    if ($name eq 'bind')        {
-        @$request{qw(dn method password)} = ($part[1][1], $part[2][0], $part[2][1]) }
-    elsif ($name eq 'delete')   { $request->{dn} = $part[0][1] }
-    elsif ($name eq 'add')      {
-        @$request{qw(dn attributes)} = ($part[0][1], [_attributes($part[1][1])]) }
-    elsif ($name eq 'compare')  { my @pair = elements($part[1][1]);
-        @$request{qw(dn attribute value)} = ($part[0][1], map { $_->[1] } @pair) }
-    elsif ($name eq 'extended') {
-        @$request{qw(oid value)} = ($part[0][1], $part[1] ? $part[1][1] : undef) }
-    elsif ($name eq 'rename')   {
-        @$request{qw(dn rdn superior)} = ($part[0][1], $part[1][1], $part[3] ? $part[3][1]
-        : undef) }
-    elsif ($name eq 'modify') {
-        $request->{dn} = $part[0][1];
-        $request->{changes} = [map { my ($op, $what) = elements($_->[1]);
-            [number($op->[1]), (_attributes(tlv(0x30, $what->[1])))[0]] } elements($part[1][1])];
-    }
-    elsif ($name eq 'search') {
-        @$request{qw(dn scope limit)} = ($part[0][1], number($part[1][1]), number($part[3][1]));
-        $request->{filter}     = _filter($part[6]);
-        $request->{attributes} = [map { $_->[1] } elements($part[7][1])];
-    }
-    return $request;
-}
+sub filter_text { return (bless { %{ $_[0] } }, 'Net::LDAP::Filter')->as_string }
 
 # -- answers
 
@@ -99,51 +70,76 @@ my %bare;    # by object identifier: "absent", "empty"
 sub bare { my ($names) = @_; %bare = map { ($oid{$_} => $names->{$_}) } keys %{ $names // {} } }
 
 sub _value {
-    my ($tag, $oid, $value) = @_;
+    my ($member, $oid, $value) = @_;
     my $how = $bare{$oid} // '';
-    return $how eq 'absent' ? () : tlv($tag, $how eq 'empty' ? '' : $value // '');
+    return $how eq 'absent' ? () : ($member => $how eq 'empty' ? '' : $value // '');
 }
 
 # controls: [oid, value], ...
-sub message {
-    my ($id, $op, @controls) = @_;
-    return sequence(integer($id), $op, @controls
-        ? tlv(0xa0, map { sequence(octets($_->[0]), _value(0x04, @$_)) } @controls) : ());
+sub _message {
+    my ($id, $choice, $answer, @controls) = @_;
+    return $LDAPResponse->encode({ messageID => $id, protocolOp => { $choice => $answer }, @controls
+        ? (controls => [map { { type => $_->[0], _value(value => @$_) } } @controls]) : () })
+        // die "$choice: " . $LDAPResponse->error . "\n";
 }
 
-# result($request, code, text, controls => [...], referral => [urls], name => oid, value => bytes)
+sub _result { my ($code, $text) = @_;
+    return (resultCode => $code, matchedDN => '', errorMessage => $text) }
+
+# result($request, code, text, controls => [...], referral => [urls])
 sub result {
     my ($request, $code, $text, %more) = @_;
-    return message($request->{id},
-        tlv($answers{ $request->{name} } // 0x78, enumerated($code), octets($more{matched}),
-        octets($text),
-            ($more{referral} ? tlv(0xa3, map { octets($_) } @{ $more{referral} }) : ()),
-            (defined $more{name} ? tlv(0x8a, $more{name}) : ()),
-            (defined $more{value} ? tlv(0x8b, $more{value}) : ())),
-        @{ $more{controls} // [] });
+    return _message($request->{id}, $request->{answer}, { _result($code, $text),
+        $more{referral} ? (referral => $more{referral}) : () }, @{ $more{controls} // [] });
 }
+
+sub _shown { my ($dn, $attributes) = @_;
+    return { objectName => $dn,
+        attributes => [map { { type => $_->[0], vals => $_->[1] } } @$attributes] } }
 
 # attributes: [name, [values]], ...
-sub entry {
-    my ($request, $dn, $attributes, @controls) = @_;
-    return message($request->{id}, tlv(0x64, _content($dn, $attributes)), @controls);
-}
+sub entry { my ($request, $dn, $attributes, @controls) = @_;
+    return _message($request->{id}, searchResEntry => _shown($dn, $attributes), @controls) }
 
-sub _content { my ($dn, $attributes) = @_;
-    return (octets($dn), sequence(map {
-    sequence(octets($_->[0]), set_of(map { octets($_) } @{ $_->[1] })) } @$attributes)) }
-
-# The value of a post-read control.
-sub shown { return sequence(_content(@_)) }
+# The value of a post-read control: an entry that is a plain sequence, as OpenLDAP sends it.
+sub shown { my $bytes = $SearchResultEntry->encode(_shown(@_)); substr($bytes, 0, 1) = "\x30";
+    return $bytes }
 
 sub reference { my ($request, @urls) = @_;
-    return message($request->{id}, tlv(0x73, map { octets($_) } @urls)) }
-sub intermediate { my ($request, $oid, $value, $tag) = @_;
-    return message($request->{id}, tlv(0x79, tlv($tag // 0x80, $oid), _value(0x81, $oid, $value))) }
+    return _message($request->{id}, searchResRef => \@urls) }
+
+# tag: instead of that of the name (an answer below 128 bytes has its name's tag at the tenth byte).
+sub intermediate {
+    my ($request, $oid, $value, $tag) = @_;
+    my $bytes = _message($request->{id},
+        intermediateResponse => { responseName => $oid, _value(responseValue => $oid, $value) });
+    $bytes =~ s/^(\x30.\x02.{2,5}?\x79.)\x80/$1 . chr $tag/es if defined $tag;
+    return $bytes;
+}
 
 # Notice of Disconnection (RFC 4511, 4.4.1), or an unsolicited notification of another name.
 sub notice { my ($code, $text, $oid) = @_;
-    return message(0, tlv(0x78, enumerated($code), octets(''), octets($text),
-    tlv(0x8a, $oid // $oid{notice}))) }
+    return _message(0,
+        extendedResp => { _result($code, $text), responseName => $oid // $oid{notice} }) }
+
+# -- values of controls
+
+my $dirsync = Convert::ASN1->new;
+$dirsync->prepare('SEQUENCE { flag INTEGER, size INTEGER, cookie OCTET STRING }')
+    or die $dirsync->error;
+my %forms = (paged => $realSearchControlValue, dirsync => $dirsync, sync => $syncRequestValue,
+    state => $syncStateValue, done => $syncDoneValue, info => $syncInfoValue,
+    postRead => $AttributeSelection);
+
+# What a control of a request says, by its name, or undef if it is not there.
+sub asked {
+    my ($request, $name) = @_;
+    my $value = $request->{controls}{ $oid{$name} } // return undef;
+    return $forms{$name}->decode($value) // die "$name: " . $forms{$name}->error . "\n";
+}
+
+# [oid, value] of a control, or the value of a part of an answer.
+sub said { my ($name, $what) = @_;
+    return [$oid{$name}, $forms{$name}->encode($what) // die "$name: " . $forms{$name}->error] }
 
 1;
