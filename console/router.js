@@ -70,19 +70,19 @@ function leaveBehind() {
 
 /* --- leaving a form --- */
 
-let allowed = false, returning = false;
-/* True when the address may change; else it is put back and the person asked. */
+let allowed = false, question = null;
+/* True when the address may change; else it is put back, and then the person is asked: an answer that
+ * came before would lead to where the address still was. */
 function mayLeave() {
-  if (returning) { returning = false; return false; }
+  if (question) { question = null; return false; }
   if (allowed || !current?.leave?.()) { allowed = false; return true; }
   const target = location.hash;
   const known = history.state?.entry;
-  returning = true;
-  if (known === undefined || known > entry) history.back(); else history.forward();
-  choose({
+  question = () => choose({
     title: t('leave.title'), text: t('leave.text'),
     options: [{ label: t('leave.go'), value: 'go' }], back: t('leave.stay'),
   }).then((answer) => { if (answer === 'go') { allowed = true; go(target); } });
+  if (known === undefined || known > entry) history.back(); else history.forward();
   return false;
 }
 addEventListener('beforeunload', (event) => { if (current?.leave?.()) event.preventDefault(); });
@@ -189,9 +189,10 @@ export const reload = () => show({ keepPlace: true });
 export function start(of) {
   ({ frame, findCompany } = of);
   addEventListener('hashchange', () => {
+    if (location.hash === current?.address) question?.();
     // "#main" and the like are targets in the page, which the skip link handles itself.
     if (location.hash === current?.address || (location.hash && !location.hash.startsWith('#/'))) {
-      returning = false;
+      question = null;
       return;
     }
     closeAll(); // a question of the page that is left

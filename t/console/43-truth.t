@@ -197,6 +197,18 @@ subtest 'what was cancelled' => sub {
     told(qr/administrator cancelled a task/, 'the log beneath tells it');
 };
 
+subtest 'a form that was begun' => sub {
+    $company->open('hire');
+    $browser->type('[name=firstname]', 'Ida');
+    # Putting the address back takes its time.
+    $browser->script(q{const back = history.back.bind(history);
+        history.back = () => { delete history.back; setTimeout(back, 1000); }; location.hash =
+        '#/nordic/keys'});
+    $browser->click_text('dialog[open] button', 'Leave');
+    $browser->until('it is left', sub { $browser->text('h1') eq 'Keys' });
+    is($browser->script('return location.hash'), '#/nordic/keys', 'and so says the address');
+};
+
 subtest 'what was retried' => sub {
     my $id = $company->task('failed');
     $between->rule('GET task', '{change: ({task}) => Object.assign(task, {state: "queued", '
