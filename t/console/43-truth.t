@@ -203,10 +203,10 @@ subtest 'a form that was begun' => sub {
     # Putting the address back takes its time.
     $browser->script(q{const back = history.back.bind(history);
         history.back = () => { delete history.back; setTimeout(back, 1000); }; location.hash =
-        '#/nordic/keys'});
+        '#/nordic/workflows'});
     $browser->click_text('dialog[open] button', 'Leave');
-    $browser->until('it is left', sub { $browser->text('h1') eq 'Keys' });
-    is($browser->script('return location.hash'), '#/nordic/keys', 'and so says the address');
+    $browser->until('it is left', sub { $browser->text('h1') eq 'Workflows' });
+    is($browser->script('return location.hash'), '#/nordic/workflows', 'and so says the address');
 };
 
 subtest 'what was retried' => sub {
