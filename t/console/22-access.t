@@ -170,7 +170,7 @@ sub by_rest {
         'what was ignored is named in this body, too');
     my $record;
     within(sub { ($record) = @{ data(auditor => '/audit', { action => 'request.deny',
-        category => 'api' })->{items} } });
+        category => 'api', outcome => 'ok' })->{items} } });
     is("$record->{actor}: $record->{detail}", 'ticket-system: in the name of ' . upn('eva.berg'),
         'recorded as the key\'s');
     is_deeply([@{ $stack->get('/v1/api/access-requests')->{json}{data}{items}[0] }{qw(state
