@@ -88,3 +88,14 @@ char *ida_search_word(apr_pool_t *pool, const char *word)
     }
     return marked;
 }
+
+size_t ida_search_beginning(const char *word, size_t len, int letters)
+{
+    size_t end = 0;
+    for (; end < len && letters > 0; letters--) {
+        do {
+            end++;
+        } while (end < len && (word[end] & 0xC0) == 0x80);
+    }
+    return end;
+}

@@ -23,4 +23,10 @@ char *ida_search_words(apr_pool_t *pool, const char *const *texts, int count);
  * blanks). NULL if it has neither letter nor digit. */
 char *ida_search_word(apr_pool_t *pool, const char *word);
 
+/* Bytes that the first `letters` letters of a word of `len` bytes of UTF-8 take: `len` if it has
+ * no more letters. */
+size_t ida_search_beginning(const char *word, size_t len, int letters);
+/* Letters of a word's longest beginning that SQLite's index of terms holds. */
+#define IDA_SEARCH_LETTERS 12
+
 #endif

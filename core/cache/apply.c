@@ -281,22 +281,29 @@ static ida_kind apply_all(cache_sync *run, ida_ctx *c)
     const db_statement users_gone = run->complete[0] ? STMT_unseen_user : STMT_named_user,
                        groups_gone = run->complete[1] ? STMT_unseen_group : STMT_named_group;
     const phase phases[] = {
-        {{STMT_staged_users, 1, PAGE, CHUNK, NULL, apply_users, NULL}, ALWAYS},
-        {{users_gone, 1, PAGE, GONE_CHUNK, NULL, apply_users_gone, NULL}, ALWAYS},
-        {{STMT_staged_groups, 1, PAGE, CHUNK, NULL, apply_groups, NULL}, ALWAYS},
-        {{groups_gone, 1, PAGE, GONE_CHUNK, NULL, apply_groups_gone, drop_members}, ALWAYS},
-        {{STMT_named_nowhere, 1, PAGE, GONE_CHUNK, "user", apply_nowhere, NULL}, ALWAYS},
-        {{STMT_named_nowhere, 1, PAGE, GONE_CHUNK, "group", apply_nowhere, NULL}, ALWAYS},
-        {{STMT_staged_ids, 1, PAGE, CHUNK, "user", find_managers, NULL}, STMT_manager_waiting},
-        {{STMT_staged_ids, 1, PAGE, CHUNK, "user", find_reports, NULL}, STMT_manager_waiting},
-        {{STMT_staged_ids, 1, PAGE, CHUNK, "user", resolve_users, NULL}, STMT_anybody_waits},
-        {{STMT_staged_ids, 1, PAGE, CHUNK, "group", resolve_groups, NULL}, STMT_anybody_waits},
-        {{STMT_staged_sign_ins, 1, PAGE, CHUNK, NULL, apply_sign_ins, NULL}, ALWAYS},
-        {{STMT_staged_reports, 1, PAGE, CHUNK, NULL, apply_reports, NULL}, ALWAYS},
-        {{STMT_staged_lists, 1, PAGE, CHUNK, whole, begin_lists, NULL}, ALWAYS},
-        {{STMT_staged_members, 2, SLICES, SLICES_CHUNK, whole, apply_members, NULL}, ALWAYS},
-        {{STMT_staged_lists, 1, PAGE, GONE_CHUNK, whole, finish_lists, drop_unnamed}, ALWAYS},
-        {{STMT_entry_idle, 1, PAGE, CHUNK, NULL, drop_idle, NULL},
+        {{STMT_staged_users, cache_by_sort, PAGE, CHUNK, NULL, apply_users, NULL}, ALWAYS},
+        {{users_gone, cache_by_id, PAGE, GONE_CHUNK, NULL, apply_users_gone, NULL}, ALWAYS},
+        {{STMT_staged_groups, cache_by_id, PAGE, CHUNK, NULL, apply_groups, NULL}, ALWAYS},
+        {{groups_gone, cache_by_id, PAGE, GONE_CHUNK, NULL, apply_groups_gone, drop_members},
+         ALWAYS},
+        {{STMT_named_nowhere, cache_by_id, PAGE, GONE_CHUNK, "user", apply_nowhere, NULL}, ALWAYS},
+        {{STMT_named_nowhere, cache_by_id, PAGE, GONE_CHUNK, "group", apply_nowhere, NULL}, ALWAYS},
+        {{STMT_staged_ids, cache_by_id, PAGE, CHUNK, "user", find_managers, NULL},
+         STMT_manager_waiting},
+        {{STMT_staged_ids, cache_by_id, PAGE, CHUNK, "user", find_reports, NULL},
+         STMT_manager_waiting},
+        {{STMT_staged_ids, cache_by_id, PAGE, CHUNK, "user", resolve_users, NULL},
+         STMT_anybody_waits},
+        {{STMT_staged_ids, cache_by_id, PAGE, CHUNK, "group", resolve_groups, NULL},
+         STMT_anybody_waits},
+        {{STMT_staged_sign_ins, cache_by_id, PAGE, CHUNK, NULL, apply_sign_ins, NULL}, ALWAYS},
+        {{STMT_staged_reports, cache_by_id, PAGE, CHUNK, NULL, apply_reports, NULL}, ALWAYS},
+        {{STMT_staged_lists, cache_by_id, PAGE, CHUNK, whole, begin_lists, NULL}, ALWAYS},
+        {{STMT_staged_members, cache_by_sub, SLICES, SLICES_CHUNK, whole, apply_members, NULL},
+         ALWAYS},
+        {{STMT_staged_lists, cache_by_id, PAGE, GONE_CHUNK, whole, finish_lists, drop_unnamed},
+         ALWAYS},
+        {{STMT_entry_idle, cache_by_id, PAGE, CHUNK, NULL, drop_idle, NULL},
          ALWAYS}, /* checks every entry number */
     };
     size_t count = sizeof phases / sizeof *phases - !run->full;
@@ -429,6 +436,6 @@ ida_kind cache_sync_commit(cache_sync *run, ida_ctx *c, const char *tokens, cons
     *summary = (cache_summary){0};
     ida_kind kind = commit(run, c, &end, guard, summary);
     ida_ctx *b = cache_batch(run, c);
-    ida_kind after = store_page_cache(run->at.s, b, 0); /* also when it failed */
+    ida_kind after = store_run_ends(run->at.s, b); /* also when it failed */
     return kind ? kind : cache_failed(c, b, after);
 }

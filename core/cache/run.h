@@ -54,19 +54,21 @@ typedef struct cache_cursor {
 typedef ida_kind (*cache_step)(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more);
 ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cursor *cursor);
 
-/* Reads page after page (arguments: tenant, directory, run, the one or two key columns of the
- * row before (first ""), the number of rows, and `which` if the statement takes one) outside of
+/* Reads page after page (arguments: tenant, directory, run, the first key column of the row before
+ * (first ""), the number of rows, the second key column if there is one, and `which` if the
+ * statement takes one) outside of
  * any transaction and hands chunks of rows to `apply` inside one. Before that it runs `before`,
  * which may be NULL, until that sets *more to 0. */
 typedef struct cache_pages {
     db_statement read;
-    int keys, rows, chunk; /* keys: number of columns that order the rows (id, or id and sub; id
-                              is always the first column); chunk: rows passed at once */
+    const int *key;  /* the one or two columns that order the rows, then -1 */
+    int rows, chunk; /* chunk: rows passed at once */
     const char *which;
     ida_kind (*apply)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to);
     ida_kind (*before)(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to,
                        int *more);
 } cache_pages;
+extern const int cache_by_id[], cache_by_sort[], cache_by_sub[]; /* id; sort and id; id and sub */
 ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages);
 #define CACHE_PAGE_ID DB_COLUMN(id, id)
 _Static_assert(DB_COLUMN(staged, id) == CACHE_PAGE_ID && DB_COLUMN(digest, id) == CACHE_PAGE_ID &&

@@ -119,18 +119,23 @@ static ida_kind step_page(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int
     return pages->apply(run, c, &p->r, from, to);
 }
 
+const int cache_by_id[] = {CACHE_PAGE_ID, -1},
+          cache_by_sort[] = {DB_COLUMN(staged, sort), DB_COLUMN(staged, id)},
+          cache_by_sub[] = {DB_COLUMN(staged_members, id), DB_COLUMN(staged_members, sub)};
+
 ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
 {
     const cache_at *at = &run->at;
-    char id[CACHE_ID_MAX + 1] = "", sub[CACHE_KEY_MAX + 100] = "";
+    char after[2][CACHE_KEY_MAX + 100] = {"", ""};
+    const int keys = pages->key[1] >= 0 ? 2 : 1;
     ida_kind kind;
     paging p = {.pages = pages};
     do {
         apr_pool_clear(run->page_pool);
         ida_ctx *reading = ida_ctx_make(c->env, run->page_pool);
-        db_arg args[] = {DB_T(at->tenant),  DB_T(at->directory), DB_I(at->staged),  DB_T(id),
-                         DB_I(pages->rows), DB_T(sub),           DB_T(pages->which)};
-        size_t count = pages->keys == 2 ? 6 : 5;
+        db_arg args[] = {DB_T(at->tenant),  DB_T(at->directory), DB_I(at->staged),  DB_T(after[0]),
+                         DB_I(pages->rows), DB_T(after[1]),      DB_T(pages->which)};
+        size_t count = keys == 2 ? 6 : 5;
         if (pages->which) {
             args[count++] = (db_arg)DB_T(pages->which);
         }
@@ -138,9 +143,8 @@ ida_kind cache_run_pages(cache_sync *run, ida_ctx *c, const cache_pages *pages)
         if (kind || !p.r.rows) {
             return cache_failed(c, reading, kind);
         }
-        apr_cpystrn(id, db_text(&p.r, p.r.rows - 1, CACHE_PAGE_ID), sizeof id);
-        if (pages->keys == 2) {
-            apr_cpystrn(sub, DB_ROW(staged_members, &p.r, p.r.rows - 1)->sub.text, sizeof sub);
+        for (int i = 0; i < keys; i++) {
+            apr_cpystrn(after[i], db_text(&p.r, p.r.rows - 1, pages->key[i]), sizeof after[i]);
         }
         cache_cursor cursor = {.baton = &p};
         kind = cache_run_steps(run, c, step_page, &cursor);

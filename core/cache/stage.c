@@ -112,25 +112,44 @@ static ida_kind keep_managers(cache_sync *run, ida_ctx *c, const cache_buffer *b
     return kind;
 }
 
+/* The key by which lists are sorted. */
+static const char *sort_of(ida_ctx *c, const cache_sync_entry *e)
+{
+    const char *fields[CACHE_USER_name_key + 1];
+    if (!is(e->kind, "user") || !e->item) {
+        return "";
+    }
+    cache_item_read(c->pool, e->item, fields, CACHE_USER_name_key + 1);
+    return fields[CACHE_USER_name_key] ? fields[CACHE_USER_name_key] : "";
+}
+
 static ida_kind into_staging(cache_sync *run, ida_ctx *c, const cache_buffer *b)
 {
-    enum { COLUMNS = 7 };
+    enum { COLUMNS = 8 };
     cache_at *at = &run->at;
     const char **rows = apr_palloc(c->pool, (apr_size_t)(b->count + 1) * COLUMNS * sizeof *rows);
     int count = 0;
+    int64_t users = 0, groups = 0;
     ida_kind kind = keep_managers(run, c, b);
     kind = kind ? kind : skip_unchanged(run, c, b, "user", STMT_user_digests);
     kind = kind ? kind : skip_unchanged(run, c, b, "group", STMT_group_digests);
     for (const cache_sync_entry *e = b->head; e && !kind; e = e->next) {
         const char *const row[COLUMNS] = {
-            e->kind,   e->id,  e->sub, e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
-            e->digest, e->item};
+            e->kind,   e->id,   e->sub,       e->op, ida_printf(c->pool, "%lld", (long long)e->seq),
+            e->digest, e->item, sort_of(c, e)};
         if (wanted(b, c, e)) {
             memcpy(rows + COLUMNS * count++, row, sizeof row);
+            users += is(e->kind, "user") && !is(e->op, "delete");
+            groups += is(e->kind, "group") && !is(e->op, "delete");
         }
     }
     const db_arg fixed[] = {DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged)};
-    return kind ? kind : cache_bulk(at, c, STMT_staging_put, fixed, 3, rows, COLUMNS, count);
+    kind = kind ? kind : cache_bulk(at, c, STMT_staging_put, fixed, 3, rows, COLUMNS, count);
+    return kind ? kind
+                : store_write(at->s, c, STMT_sync_state_staged,
+                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged),
+                                      DB_I(users), DB_I(groups)),
+                              NULL);
 }
 
 static ida_kind step_stage(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)

@@ -4,11 +4,9 @@
 
 #include "core/cache/rank.h"
 #include "core/cache/run.h"
+#include "core/store/rows.h"
 
 #define EMPTY_SLICE 5000
-/* page cache of SQLite: indexes grow at random positions, and the few pages that a connection
- * usually caches would be read and written again for each row */
-#define RUN_CACHE_KB (32 * 1024)
 
 /* --- state --- */
 
@@ -40,10 +38,18 @@ ida_kind cache_sync_state_get(store *s, ida_ctx *c, const char *tenant,
 static ida_kind step_empty(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
 {
     db_result r;
+    int64_t emptied = 0;
     const cache_at *at = &run->at;
-    ida_kind kind = store_write(at->s, c, STMT_staging_empty,
-                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)),
-                                &r);
+    ida_kind kind = cursor->count
+                        ? IDA_OK
+                        : store_number(at->s, c, STMT_staging_truncate,
+                                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory)), &emptied);
+    *more = 0;
+    if (kind || emptied) {
+        return kind;
+    }
+    kind = store_write(at->s, c, STMT_staging_empty,
+                       DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(EMPTY_SLICE)), &r);
     *more = !kind && r.changes == EMPTY_SLICE;
     cursor->count += *more;
     return kind;
@@ -52,7 +58,9 @@ static ida_kind step_empty(cache_sync *run, ida_ctx *c, cache_cursor *cursor, in
 ida_kind cache_run_empty(cache_sync *run, ida_ctx *c)
 {
     cache_cursor cursor = {0};
-    return cache_run_steps(run, c, step_empty, &cursor);
+    ida_kind kind = store_empty_staging(run->at.s, c);
+    return kind || !store_is_postgresql(run->at.s) ? kind
+                                                   : cache_run_steps(run, c, step_empty, &cursor);
 }
 
 void cache_run_make(cache_sync *run, const cache_at *at, apr_pool_t *pool)
@@ -77,7 +85,7 @@ static ida_kind begin(cache_sync *run, ida_ctx *c)
     }
     at->staged = at->run = DB_ROW(sync_run, &r, 0)->run.number;
     run->connection = store_connection(at->s);
-    kind = store_page_cache(at->s, c, RUN_CACHE_KB);
+    kind = store_run_begins(at->s, c);
     kind = kind ? kind : cache_run_empty(run, c);
     kind = kind ? kind
                 : store_read(at->s, c, STMT_directory_empty,
@@ -115,5 +123,5 @@ ida_kind cache_sync_abort(cache_sync *run, ida_ctx *c, const char *error)
         at->s, c, STMT_sync_state_failed,
         DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(at->staged), DB_T(error)), NULL);
     kind = kind ? kind : cache_run_empty(run, c);
-    return kind ? kind : store_page_cache(at->s, c, 0);
+    return kind ? kind : store_run_ends(at->s, c);
 }

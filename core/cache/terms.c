@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "core/base/search_key.h"
 #include "core/base/text.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -17,16 +18,20 @@
 typedef struct language {
     apr_pool_t *pool;
     const char *open, *close, *begins, *both, *either;
-    int digits; /* of a value's digest; 0: the value itself */
+    int digits;   /* of a value's digest; 0: the value itself */
+    int letters;  /* of a word that are asked for; 0: all */
+    int disabled; /* only disabled people are wanted: terms that they alone have are asked for */
 } language;
 
-/* SQLite's FTS5, PostgreSQL's tsquery. */
-static const language languages[] = {{NULL, "\"", "\"", "\"*", " AND ", " OR ", 0},
-                                     {NULL, "'/", "'", "':*", " & ", " | ", 20}};
+/* SQLite's FTS5, whose index has beginnings as terms of their own; PostgreSQL's tsquery. */
+static const language languages[] = {{NULL, "\"", "\"", "\"", " AND ", " OR ", 0,
+                                      IDA_SEARCH_LETTERS, 0},
+                                     {NULL, "'/", "'", "':*", " & ", " | ", 20, 0, 0}};
 
 static const char *term(const language *l, const char *text, int begins)
 {
-    return apr_pstrcat(l->pool, l->open, text, begins ? l->begins : l->close, NULL);
+    return apr_pstrcat(l->pool, l->open, l->disabled ? "~" : "", text,
+                       begins ? l->begins : l->close, NULL);
 }
 
 static const char *joined(const language *l, const char *match, const char *how, const char *more)
@@ -52,7 +57,7 @@ static int in_word(char ch)
 }
 
 /* "|o'|neil": a word that begins with o, and one that begins with neil. The index is not asked
- * for the other characters. */
+ * for the other characters, nor for letters beyond the beginnings that it holds. */
 static const char *word(const language *l, const char *marked, int *whole)
 {
     const char *match = NULL;
@@ -66,7 +71,9 @@ static const char *word(const language *l, const char *marked, int *whole)
             p++;
             continue;
         }
-        match = also(l, match, term(l, apr_pstrmemdup(l->pool, p, len), 1));
+        size_t asked = l->letters ? ida_search_beginning(p, len, l->letters) : len;
+        match = also(l, match, term(l, apr_pstrmemdup(l->pool, p, asked), 1));
+        *whole = *whole && asked == len;
         p += len;
     }
     return match;
@@ -149,7 +156,6 @@ static const char *plain_terms(const language *l, const cache_people_filter *f, 
     match = also(l, match, value(l, 'c', f->company));
     match = also(l, match, value(l, 'l', ida_ascii_small(l->pool, f->license)));
     match = also(l, match, f->guest == 1 ? term(l, "_sg", 0) : NULL);
-    match = also(l, match, f->enabled == 0 ? term(l, "_sd", 0) : NULL);
     return also(l, match, f->enabled == 1 && f->guest == 0 ? term(l, "_sa", 0) : NULL);
 }
 
@@ -161,6 +167,7 @@ cache_terms cache_terms_of(apr_pool_t *pool, int postgresql, const cache_people_
                          {'a', 0, f->active_before ? f->active_before : INT64_MAX},
                          {'i', f->signed_in_from, f->signed_in_before}};
     own.pool = pool;
+    own.disabled = f->enabled == 0;
     cache_terms t = {.whole = f->group == NULL};
     int torn = 0;
     t.match = plain_terms(l, f, &t.whole);
@@ -191,6 +198,9 @@ cache_terms cache_terms_of(apr_pool_t *pool, int postgresql, const cache_people_
         t.match = also(l, t.match, outer);
         t.inside = also(l, t.inside, inside);
         t.edges = also(l, t.edges, edges);
+    }
+    if (!t.match && own.disabled) {
+        t.match = term(l, "_sd", 0);
     }
     if (!words || torn != 1) {
         t.inside = t.edges = NULL;

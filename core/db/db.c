@@ -303,12 +303,19 @@ ida_kind db_compact(db *d, ida_ctx *c)
     return maintain(d, c, d->driver->compact);
 }
 
-ida_kind db_page_cache(db *d, ida_ctx *c, int kb)
+ida_kind db_run_begins(db *d, ida_ctx *c)
 {
-    if (d->broken) {
-        return unusable(c);
-    }
-    return d->driver->page_cache ? d->driver->page_cache(d, c, kb) : IDA_OK;
+    return maintain(d, c, d->driver->run_begins);
+}
+
+ida_kind db_run_ends(db *d, ida_ctx *c)
+{
+    return maintain(d, c, d->driver->run_ends);
+}
+
+ida_kind db_empty_staging(db *d, ida_ctx *c)
+{
+    return maintain(d, c, d->driver->empty_staging);
 }
 
 ida_kind db_notify(db *d, ida_ctx *c, const char *channel)

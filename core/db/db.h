@@ -136,9 +136,14 @@ ida_kind db_checkpoint(db *d, ida_ctx *c);
  * IDA_SERVICE_UNAVAILABLE if readers prevent it. */
 ida_kind db_compact(db *d, ida_ctx *c);
 
-/* SQLite: KB of its own file's pages that the connection keeps in memory, 0: as many as it begins
- * with. PostgreSQL: nothing. */
-ida_kind db_page_cache(db *d, ida_ctx *c, int kb);
+/* SQLite: while a run of a synchronisation is at work, its connection may keep more pages in memory
+ * (all runs of a process share one budget), and the cache's log may grow longer. PostgreSQL:
+ * nothing. */
+ida_kind db_run_begins(db *d, ida_ctx *c);
+ida_kind db_run_ends(db *d, ida_ctx *c);
+/* SQLite: empties the connection's own staging and gives its room back. PostgreSQL: nothing,
+ * because its staging is a table that all runs share. */
+ida_kind db_empty_staging(db *d, ida_ctx *c);
 
 /* --- backup (core/store/save.c) --- */
 

@@ -34,7 +34,9 @@ typedef struct db_driver {
     void (*wait)(db *d, ida_ctx *c, const char *channel, int ms);
     ida_kind (*checkpoint)(db *d, ida_ctx *c);
     ida_kind (*compact)(db *d, ida_ctx *c);
-    ida_kind (*page_cache)(db *d, ida_ctx *c, int kb);
+    ida_kind (*run_begins)(db *d, ida_ctx *c);
+    ida_kind (*run_ends)(db *d, ida_ctx *c);
+    ida_kind (*empty_staging)(db *d, ida_ctx *c); /* NULL: staging is a table like others */
     ida_kind (*save)(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names);
     ida_kind (*in_use)(const char *rest, ida_ctx *c, apr_pool_t *pool, const char **by);
     ida_kind (*bring_back)(const char *rest, ida_ctx *c, const db_return *from, const char **aside);

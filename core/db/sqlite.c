@@ -47,6 +47,7 @@ static int attach(sqlite_db *s, const char *uri, const char *schema)
 static apr_status_t close_cleanup(void *baton)
 {
     sqlite_db *s = baton;
+    sqlite_run_over(s);
     for (int i = 0; i < STMT_COUNT + SQLITE_WORDS; i++) {
         sqlite3_finalize(s->prepared[i]);
         s->prepared[i] = NULL;
@@ -161,10 +162,14 @@ static int open_handle(sqlite_db *s, apr_pool_t *pool, db_file own, int reads)
         rc = sqlite3_create_function_v2(s->handle, "holds", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
                                         NULL, holds, NULL, NULL, NULL);
     }
+    if (rc == SQLITE_OK) {
+        rc = sqlite_make_terms(s->handle);
+    }
     if (rc == SQLITE_OK && own != DB_MAIN) {
         rc = attach(s, sqlite_uri(pool, s->path, "rw"), s->schema);
     }
-    return rc == SQLITE_OK ? set_up(s, pool, own, 1) : rc;
+    rc = rc == SQLITE_OK ? set_up(s, pool, own, 1) : rc;
+    return rc == SQLITE_OK && own == DB_CACHE ? sqlite_make_staging(s) : rc;
 }
 
 static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchecked, ida_ctx *c,
@@ -186,7 +191,6 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     s->gate.courtesy_ms = role == DB_SYNC ? SYNC_COURTESY_MS : 0;
     s->path = sqlite_path(pool, rest, own);
     s->schema = db_file_name(own);
-    s->log_limit = SQLITE_LOG_MAX;
 
     ida_kind kind = sqlite_placement(&place, s->path, c);
     if (!kind && unchecked) {
@@ -239,7 +243,9 @@ const db_driver db_sqlite = {
     .script = sqlite_script,
     .checkpoint = sqlite_checkpoint,
     .compact = sqlite_compact,
-    .page_cache = sqlite_page_cache,
+    .run_begins = sqlite_run_begins,
+    .run_ends = sqlite_run_ends,
+    .empty_staging = sqlite_empty_staging,
     .save = sqlite_save,
     .in_use = sqlite_in_use,
     .bring_back = sqlite_bring_back,

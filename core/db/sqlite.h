@@ -7,8 +7,11 @@
 #include "core/db/driver.h"
 #include "core/db/gate.h"
 
-#define SQLITE_CACHE_KB 2048              /* pages of its own file that a connection keeps */
-#define SQLITE_LOG_MAX (64 * 1024 * 1024) /* above this size every writer makes a checkpoint */
+#define SQLITE_CACHE_KB 2048 /* pages of its own file that a connection keeps */
+/* Above this size of a log every writer makes a checkpoint; the second number holds for the
+ * cache while a run is at work, because each checkpoint writes the same pages again. */
+#define SQLITE_LOG_MAX (64 * 1024 * 1024)
+#define SQLITE_LOG_MAX_RUN (256 * 1024 * 1024)
 
 /* Statements that control transactions, prepared like the others: each snapshot runs two of
  * them. */
@@ -24,11 +27,12 @@ typedef struct sqlite_db {
     db head;
     sqlite3 *handle;
     db_gate gate;
-    const char *path;   /* of the file this role writes */
-    const char *schema; /* its name in SQL */
-    int64_t read_until; /* db_clock at which the statement that runs is ended; 0: no limit */
-    int64_t logged;     /* bytes of pages in its log after the last commit of this connection */
-    int64_t log_limit;  /* above which this connection checkpoints */
+    const char *path;    /* of the file this role writes */
+    const char *schema;  /* its name in SQL */
+    int64_t read_until;  /* db_clock at which the statement that runs is ended; 0: no limit */
+    int64_t logged;      /* bytes of pages in its log after the last commit of this connection */
+    int64_t log_tried;   /* its length at a checkpoint that readers held up; 0: none was */
+    int at_work, run_kb; /* a run is; KB of pages that it keeps beyond SQLITE_CACHE_KB */
     sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* statements, then the transaction words
                                                           above */
 } sqlite_db;
@@ -68,7 +72,20 @@ int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
 void sqlite_relieve_log(sqlite_db *s);
 ida_kind sqlite_checkpoint(db *d, ida_ctx *c);
 ida_kind sqlite_compact(db *d, ida_ctx *c);
-ida_kind sqlite_page_cache(db *d, ida_ctx *c, int kb);
+ida_kind sqlite_run_begins(db *d, ida_ctx *c);
+ida_kind sqlite_run_ends(db *d, ida_ctx *c);
+/* Gives back what a run may use, without a statement. */
+void sqlite_run_over(sqlite_db *s);
+
+/* --- core/db/sqlite_staging.c --- */
+
+/* Attaches an empty staging to a new connection of the cache; a result code. */
+int sqlite_make_staging(sqlite_db *s);
+ida_kind sqlite_empty_staging(db *d, ida_ctx *c);
+
+/* --- core/db/sqlite_terms.c --- */
+
+int sqlite_make_terms(sqlite3 *handle);
 
 /* --- core/db/sqlite_save.c --- */
 

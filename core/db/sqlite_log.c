@@ -20,13 +20,73 @@ int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
     return SQLITE_OK;
 }
 
+/* --- runs of synchronisations --- */
+
+/* Pages of the cache in memory that all runs of this process may have together, and one of them:
+ * indexes grow at random positions, and the few pages that a connection usually keeps would be
+ * read and written again for each row. */
+#define RUNS_KB (128 * 1024)
+#define RUN_KB (64 * 1024)
+
+static _Atomic int runs_kb; /* given out */
+static _Atomic int runs;    /* at work */
+
+static int use_pages(sqlite_db *s)
+{
+    char *sql = sqlite3_mprintf("PRAGMA %s.cache_size = -%d", s->schema,
+                                SQLITE_CACHE_KB + s->run_kb);
+    int rc = sql ? sqlite_exec(s, sql) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return rc;
+}
+
+void sqlite_run_over(sqlite_db *s)
+{
+    if (s->at_work) {
+        atomic_fetch_sub(&runs_kb, s->run_kb);
+        atomic_fetch_sub(&runs, 1);
+        s->run_kb = s->at_work = 0;
+    }
+}
+
+ida_kind sqlite_run_begins(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    sqlite_run_over(s);
+    int before = atomic_fetch_add(&runs_kb, RUN_KB);
+    s->run_kb = before + RUN_KB <= RUNS_KB ? RUN_KB : before < RUNS_KB ? RUNS_KB - before : 0;
+    atomic_fetch_sub(&runs_kb, RUN_KB - s->run_kb);
+    atomic_fetch_add(&runs, 1);
+    s->at_work = 1;
+    int rc = use_pages(s);
+    return rc == SQLITE_OK ? IDA_OK : sqlite_fault(s, c, "page cache", rc);
+}
+
+ida_kind sqlite_run_ends(db *d, ida_ctx *c)
+{
+    sqlite_db *s = (sqlite_db *)d;
+    sqlite_run_over(s);
+    int rc = use_pages(s);
+    return rc == SQLITE_OK ? IDA_OK : sqlite_fault(s, c, "page cache", rc);
+}
+
+/* --- the log --- */
+
+/* All connections that write the cache belong to the process of its runs: a small write beside a
+ * run must not write back what the run has logged. */
+static int64_t longest_log(const sqlite_db *s)
+{
+    return s->head.role == DB_SYNC && atomic_load(&runs) ? SQLITE_LOG_MAX_RUN : SQLITE_LOG_MAX;
+}
+
 /* Under the gate: SQLite before 3.51.3 can corrupt a file when writers and checkpoints coincide,
  * and under the gate they do not. */
 void sqlite_relieve_log(sqlite_db *s)
 {
-    if (s->logged < SQLITE_LOG_MAX) {
-        s->log_limit = SQLITE_LOG_MAX;
-    } else if (s->logged >= s->log_limit) {
+    if (s->logged < longest_log(s)) {
+        s->log_tried = 0;
+    } else if (!s->log_tried || s->logged >= s->log_tried + LOG_BYTES_STEP) {
+        int in_log = 0, written = 0;
         static _Atomic int64_t said; /* under a heavy load of writes the log passes the mark between
                                         two rounds of the worker */
         if (s->head.role == DB_REQUEST &&
@@ -35,8 +95,9 @@ void sqlite_relieve_log(sqlite_db *s)
                     "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
                     (long long)(s->logged >> 20));
         }
-        sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        s->log_limit = s->logged + LOG_BYTES_STEP;
+        sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
+                                  &written);
+        s->log_tried = in_log == written ? 0 : s->logged;
     }
 }
 
@@ -86,12 +147,4 @@ ida_kind sqlite_compact(db *d, ida_ctx *c)
     }
     db_gate_leave(&s->gate);
     return rc == SQLITE_OK ? IDA_OK : sqlite_fault(s, c, "compact", rc);
-}
-
-ida_kind sqlite_page_cache(db *d, ida_ctx *c, int kb)
-{
-    sqlite_db *s = (sqlite_db *)d;
-    int rc = sqlite_exec(s, apr_psprintf(c->pool, "PRAGMA %s.cache_size = -%d", s->schema,
-                                         kb ? kb : SQLITE_CACHE_KB));
-    return rc == SQLITE_OK ? IDA_OK : sqlite_fault(s, c, "page cache", rc);
 }

@@ -239,10 +239,22 @@ ida_kind store_compact(store *s, ida_ctx *c)
     return kind ? kind : db_compact(s->db, c);
 }
 
-ida_kind store_page_cache(store *s, ida_ctx *c, int kb)
+ida_kind store_run_begins(store *s, ida_ctx *c)
 {
     ida_kind kind = store_connect(s, c);
-    return kind ? kind : db_page_cache(s->db, c, kb);
+    return kind ? kind : db_run_begins(s->db, c);
+}
+
+ida_kind store_run_ends(store *s, ida_ctx *c)
+{
+    ida_kind kind = store_connect(s, c);
+    return kind ? kind : db_run_ends(s->db, c);
+}
+
+ida_kind store_empty_staging(store *s, ida_ctx *c)
+{
+    ida_kind kind = store_connect(s, c);
+    return kind ? kind : db_empty_staging(s->db, c);
 }
 
 /* --- statements and transactions --- */

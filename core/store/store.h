@@ -60,11 +60,13 @@ ida_kind store_notify(store *s, ida_ctx *c, const char *channel);
 void store_wait(store *s, ida_ctx *c, const char *channel, int ms);
 
 /* Maintenance of SQLite's files, nothing on PostgreSQL: writes its log back if that is
- * worthwhile; rewrites the file without deleted data; sets the KB of pages that this connection
- * caches, 0: its initial value. */
+ * worthwhile; rewrites the file without deleted data; gives a run more room and takes it back;
+ * empties the connection's own staging. */
 ida_kind store_checkpoint(store *s, ida_ctx *c);
 ida_kind store_compact(store *s, ida_ctx *c);
-ida_kind store_page_cache(store *s, ida_ctx *c, int kb);
+ida_kind store_run_begins(store *s, ida_ctx *c);
+ida_kind store_run_ends(store *s, ida_ctx *c);
+ida_kind store_empty_staging(store *s, ida_ctx *c);
 
 /* One read statement, repeated once on a new connection when the connection proved dead. For
  * the rooms that own the rows. */

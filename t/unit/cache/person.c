@@ -421,8 +421,10 @@ static void plans(const char *dsn)
         STMT_group_lose,   STMT_staging_late};
     sqlite3 *d = NULL;
     const char *path = store_sqlite_path(dsn);
-    char *cache = apr_psprintf(pool, "ATTACH '%.*s-cache.db' AS cache", (int)(strlen(path) - 3),
-                               path);
+    int stem = (int)(strlen(path) - 3);
+    char *cache = apr_psprintf(pool,
+                               "ATTACH '%.*s-cache.db' AS cache; ATTACH '%.*s-cache.db' AS staged",
+                               stem, path, stem, path);
     ok(sqlite3_open(":memory:", &d) == SQLITE_OK &&
            sqlite3_exec(d, cache, NULL, NULL, NULL) == SQLITE_OK,
        "the cache's file");

@@ -34,12 +34,15 @@ static void in_sqlite(const char *dsn)
     const char *stem = apr_pstrmemdup(pool, path, strlen(path) - strlen(".db"));
     is_int(sqlite3_open(path, &file), SQLITE_OK, "the file is opened");
     sqlite3_create_function(file, "holds", 2, SQLITE_UTF8, NULL, no_function, NULL, NULL);
-    is_int(sqlite3_exec(file,
-                        apr_psprintf(pool,
-                                     "ATTACH '%s-cache.db' AS cache; ATTACH '%s-audit.db' AS audit",
-                                     stem, stem),
-                        NULL, NULL, NULL),
-           SQLITE_OK, "with those beside it");
+    sqlite3_create_function(file, "index_terms", 1, SQLITE_UTF8, NULL, no_function, NULL, NULL);
+    is_int(
+        sqlite3_exec(file,
+                     apr_psprintf(pool,
+                                  "ATTACH '%s-cache.db' AS cache; ATTACH '%s-audit.db' AS audit; "
+                                  "ATTACH '%s-cache.db' AS staged",
+                                  stem, stem, stem),
+                     NULL, NULL, NULL),
+        SQLITE_OK, "with those beside it");
     for (int i = 0; i < STMT_COUNT; i++) {
         if (!*db_statements[i].sqlite) {
             continue; /* the engine does not need the statement */
