@@ -278,8 +278,10 @@ static ida_kind run_phase(cache_sync *run, ida_ctx *c, const phase *p)
 static ida_kind apply_all(cache_sync *run, ida_ctx *c)
 {
     const char *whole = run->full ? "full" : "";
-    const db_statement users_gone = run->complete[0] ? STMT_unseen_user : STMT_named_user,
-                       groups_gone = run->complete[1] ? STMT_unseen_group : STMT_named_group;
+    const int unseen = !run->at.first; /* in a first load nothing was there that could be gone */
+    const db_statement users_gone = run->complete[0] && unseen ? STMT_unseen_user : STMT_named_user,
+                       groups_gone = run->complete[1] && unseen ? STMT_unseen_group
+                                                                : STMT_named_group;
     const phase phases[] = {
         {{STMT_staged_users, cache_by_sort, PAGE, CHUNK, NULL, apply_users, NULL}, ALWAYS},
         {{users_gone, cache_by_id, PAGE, GONE_CHUNK, NULL, apply_users_gone, NULL}, ALWAYS},
@@ -306,7 +308,7 @@ static ida_kind apply_all(cache_sync *run, ida_ctx *c)
         {{STMT_entry_idle, cache_by_id, PAGE, CHUNK, NULL, drop_idle, NULL},
          ALWAYS}, /* checks every entry number */
     };
-    size_t count = sizeof phases / sizeof *phases - !run->full;
+    size_t count = sizeof phases / sizeof *phases - !(run->full && unseen);
     ida_kind kind = IDA_OK;
     for (size_t i = 0; !kind && i < count; i++) {
         kind = run_phase(run, c, &phases[i]);
@@ -337,6 +339,11 @@ static ida_kind step_late(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int
     cursor->count = r.changes;
     *more = 0;
     return kind;
+}
+
+static ida_kind step_merge(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
+{
+    return cache_index_merge(&run->at, c, !cursor->count++, more);
 }
 
 static ida_kind step_deal(cache_sync *run, ida_ctx *c, cache_cursor *cursor, int *more)
@@ -407,7 +414,7 @@ static ida_kind summarize(cache_sync *run, ida_ctx *c, cache_summary *summary)
 static ida_kind commit(cache_sync *run, ida_ctx *c, const ending *end, const cache_guard *guard,
                        cache_summary *summary)
 {
-    cache_cursor settle = {0}, late = {0}, deal = {0}, last = {.baton = end};
+    cache_cursor settle = {0}, late = {0}, deal = {0}, merge = {0}, last = {.baton = end};
     ida_kind kind = cache_run_flush(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_late, &late);
     kind = kind ? kind : analyze(run, c, STMT_analyze_staging);
@@ -421,6 +428,9 @@ static ida_kind commit(cache_sync *run, ida_ctx *c, const ending *end, const cac
     kind = cache_run_steps(run, c, step_settle, &settle);
     kind = kind ? kind : apply_all(run, c);
     kind = kind ? kind : cache_run_steps(run, c, step_deal, &deal);
+    if (!kind && run->at.first) {
+        kind = cache_run_steps(run, c, step_merge, &merge);
+    }
     if (kind) {
         return kind;
     }

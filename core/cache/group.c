@@ -4,18 +4,48 @@
 
 #include "core/cache/rows.h"
 
-ida_kind cache_entries_make(cache_at *at, ida_ctx *c, const char *const *ids, int count)
+#define ENTRIES 10000 /* IDs looked up at once */
+
+/* Reads the numbers of these IDs, or makes them. */
+static ida_kind add_numbers(cache_at *at, ida_ctx *c, db_statement statement,
+                            const char *const *ids, int count, apr_hash_t *numbers)
 {
-    apr_hash_t *seen = apr_hash_make(c->pool);
+    ida_kind kind = IDA_OK;
+    for (int i = 0; !kind && i < count; i += ENTRIES) {
+        db_result r;
+        int some = count - i < ENTRIES ? count - i : ENTRIES;
+        const char *list = cache_list(c->pool, ids + i, some);
+        const db_arg args[] = {DB_T(at->tenant), DB_T(at->directory), DB_T(list)};
+        kind = (statement == STMT_entry_make ? store_write : store_read)(at->s, c, statement,
+                                                                         DB_FIRST(args, 3), &r);
+        for (int row = 0; !kind && row < r.rows; row++) {
+            const row_entry_number *one = DB_ROW(entry_number, &r, row);
+            apr_hash_set(numbers, one->id.text, APR_HASH_KEY_STRING, &one->no);
+        }
+    }
+    return kind;
+}
+
+ida_kind cache_entries(cache_at *at, ida_ctx *c, const char *const *ids, int count,
+                       apr_hash_t **numbers)
+{
+    static const db_value none = {0};
     const char **each = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *each);
-    int some = 0;
+    int some = 0, missing = 0;
+    *numbers = apr_hash_make(c->pool);
     for (int i = 0; i < count; i++) {
-        if (!apr_hash_get(seen, ids[i], APR_HASH_KEY_STRING)) {
-            apr_hash_set(seen, ids[i], APR_HASH_KEY_STRING, "");
+        if (!apr_hash_get(*numbers, ids[i], APR_HASH_KEY_STRING)) {
+            apr_hash_set(*numbers, ids[i], APR_HASH_KEY_STRING, &none);
             each[some++] = ids[i];
         }
     }
-    return cache_by_list(at, c, STMT_entry_make, cache_list(c->pool, each, some));
+    ida_kind kind = some ? add_numbers(at, c, STMT_entry_numbers, each, some, *numbers) : IDA_OK;
+    for (int i = 0; i < some; i++) {
+        if (apr_hash_get(*numbers, each[i], APR_HASH_KEY_STRING) == &none) {
+            each[missing++] = each[i];
+        }
+    }
+    return kind || !missing ? kind : add_numbers(at, c, STMT_entry_make, each, missing, *numbers);
 }
 
 ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,
@@ -23,6 +53,7 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *cons
 {
     enum { ROW = CACHE_GROUP_BOUND + 2 };
     db_result known;
+    apr_hash_t *numbers;
     const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * sizeof *ids),
                **rows = apr_palloc(c->pool, (apr_size_t)(count + 1) * ROW * sizeof *rows),
                *run = ida_printf(c->pool, "%lld", (long long)at->run);
@@ -37,7 +68,7 @@ ida_kind cache_groups_put(cache_at *at, ida_ctx *c, const cache_sync_entry *cons
                                DB_ARGS(DB_T(at->tenant), DB_T(at->directory),
                                        DB_T(cache_list(c->pool, ids, count))),
                                &known);
-    kind = kind ? kind : cache_entries_make(at, c, ids, count);
+    kind = kind ? kind : cache_entries(at, c, ids, count, &numbers);
     if (kind) {
         return kind;
     }

@@ -1,6 +1,7 @@
 /* Owns memberships: members named by ID or DN, members that wait for their entry, removals, and
  * the worker's own writes. Must not know how a run is staged. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/cache/rows.h"
 #include "core/tenant/connector.h"
@@ -38,21 +39,55 @@ static ida_kind dn_owners(cache_at *at, ida_ctx *c, const char *const *keys, int
     return kind;
 }
 
-/* Memberships named by this run: rows of group, member, and "1" when the member is a group. */
+typedef struct numbered {
+    const db_value *group, *member; /* numbers */
+    const char *nested;
+} numbered;
+
+static int by_numbers(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    int64_t left = x->group->number, right = y->group->number;
+    if (left == right) {
+        left = x->member->number;
+        right = y->member->number;
+    }
+    return left == right ? strcmp(x->nested, y->nested) : left < right ? -1 : 1;
+}
+
+/* Memberships named by this run: rows of group, member, and "1" when the member is a group. They
+ * are written in the order of their key, each once. */
 static ida_kind put(cache_at *at, ida_ctx *c, int64_t run, const char *const *rows, int count)
 {
-    const char **ids = apr_palloc(c->pool, (apr_size_t)(count + 1) * 2 * sizeof *ids);
+    apr_size_t room = (apr_size_t)(count + 1);
+    const char **texts = apr_palloc(c->pool, room * 3 * sizeof *texts);
+    numbered *pairs = apr_palloc(c->pool, room * sizeof *pairs);
+    apr_hash_t *numbers;
     for (int i = 0; i < count; i++) {
-        ids[2 * i] = rows[3 * i];
-        ids[2 * i + 1] = rows[3 * i + 1];
+        texts[2 * i] = rows[3 * i];
+        texts[2 * i + 1] = rows[3 * i + 1];
     }
-    ida_kind kind = cache_entries_make(at, c, ids, 2 * count);
-    return kind ? kind
-                : store_write(at->s, c, STMT_members_put,
-                              DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_I(run),
-                                      DB_I(horizon_of(at, c)),
-                                      DB_T(cache_rows(c->pool, rows, 3, count))),
-                              NULL);
+    ida_kind kind = cache_entries(at, c, texts, 2 * count, &numbers);
+    if (kind) {
+        return kind;
+    }
+    for (int i = 0; i < count; i++) {
+        pairs[i] = (numbered){apr_hash_get(numbers, rows[3 * i], APR_HASH_KEY_STRING),
+                              apr_hash_get(numbers, rows[3 * i + 1], APR_HASH_KEY_STRING),
+                              rows[3 * i + 2]};
+    }
+    qsort(pairs, (size_t)count, sizeof *pairs, by_numbers);
+    int some = 0;
+    for (int i = 0; i < count; i++) {
+        const numbered *p = &pairs[i];
+        if (!i || p->group != p[-1].group || p->member != p[-1].member) {
+            texts[3 * some] = p->group->text;
+            texts[3 * some + 1] = p->member->text;
+            texts[3 * some++ + 2] = p->nested;
+        }
+    }
+    const db_arg fixed[] = {DB_T(at->tenant), DB_I(run), DB_I(horizon_of(at, c))};
+    return cache_bulk(at, c, STMT_members_put, fixed, 3, texts, 3, some);
 }
 
 ida_kind cache_members_add(cache_at *at, ida_ctx *c, const char *const *pairs, int count)

@@ -171,6 +171,26 @@ static ida_kind terms_settle(const cache_at *at, ida_ctx *c)
     return kind;
 }
 
+/* Pages of the index that a step merges. */
+#define MERGED 500
+
+ida_kind cache_index_merge(const cache_at *at, ida_ctx *c, int begins, int *more)
+{
+    db_result before, after;
+    *more = 0;
+    if (store_is_postgresql(at->s)) {
+        return IDA_OK;
+    }
+    ida_kind kind = store_read(at->s, c, STMT_terms_parts, DB_NONE, &before);
+    kind = kind ? kind
+                : store_write(at->s, c, STMT_terms_merge_some,
+                              DB_ARGS(DB_I(begins ? -MERGED : MERGED)), NULL);
+    kind = kind ? kind : store_read(at->s, c, STMT_terms_parts, DB_NONE, &after);
+    *more = !kind && strcmp(DB_ROW(terms_parts, &before, 0)->structure.text,
+                            DB_ROW(terms_parts, &after, 0)->structure.text) != 0;
+    return kind;
+}
+
 /* --- both engines --- */
 
 ida_kind cache_index_deal(const cache_at *at, ida_ctx *c, int *more)

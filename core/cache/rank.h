@@ -9,6 +9,9 @@ ida_kind cache_ranks(store *s, ida_ctx *c, const char *tenant, int64_t *first, i
 
 /* Indexes some of the people that a first load has brought; *more: there may be others. */
 ida_kind cache_index_deal(const cache_at *at, ida_ctx *c, int *more);
+/* Merges some of the parts in which a load wrote the index, each of which a search would ask;
+ * *more: there may be others. `begins`: the first call of all. */
+ida_kind cache_index_merge(const cache_at *at, ida_ctx *c, int begins, int *more);
 
 /* A first load leaves the index unchanged until its end and then builds it at once; lists are
  * not served before that. */

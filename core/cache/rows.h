@@ -112,8 +112,10 @@ int cache_stamp_newer(const char *stamp, const char *than);
 
 /* --- entries into rows --- */
 
-/* Numbers for these IDs, where there are none yet: memberships hold numbers in place of IDs. */
-ida_kind cache_entries_make(cache_at *at, ida_ctx *c, const char *const *ids, int count);
+/* The numbers of these IDs (ID to const db_value *), made where there are none yet: memberships
+ * hold numbers in place of IDs. */
+ida_kind cache_entries(cache_at *at, ida_ctx *c, const char *const *ids, int count,
+                       apr_hash_t **numbers);
 
 /* Users of op put or late, each at most once. */
 ida_kind cache_users_put(cache_at *at, ida_ctx *c, const cache_sync_entry *const *entries,

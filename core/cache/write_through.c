@@ -122,8 +122,9 @@ static ida_kind work_member(write_through *w, ida_ctx *c)
     if (kind || !touched.changes) {
         return kind;
     }
+    apr_hash_t *numbers;
     const char *const ids[] = {w->id, w->other};
-    kind = cache_entries_make(&w->at, c, ids, 2);
+    kind = cache_entries(&w->at, c, ids, 2, &numbers);
     if (!kind) {
         kind = store_write(at->s, c, STMT_member_written,
                            DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(w->id),

@@ -10,12 +10,15 @@ ALTER TABLE cache.sync_state ADD COLUMN staged_groups BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE cache.staging ADD COLUMN sort TEXT NOT NULL DEFAULT '';
 CREATE INDEX cache.staging_sort ON staging (tenant_id, directory, run, sort, id)
     WHERE kind = 'user';
+CREATE INDEX cache.staging_gone ON staging (tenant_id, directory, run, kind, id)
+    WHERE op = 'delete';
 
 --- sqlite
 -- The cache file holds the form of staging only: each connection of a synchronisation makes a
 -- copy of it in a nameless file of its own (core/db/sqlite_staging.c).
 INSERT INTO cache.sqlite_stat1 (tbl, idx, stat) VALUES
-    ('staging', 'staging_sort', '100000 100000 50000 50000 2 1');
+    ('staging', 'staging_sort', '100000 100000 50000 50000 2 1'),
+    ('staging', 'staging_gone', '1000 1000 500 500 300 1');
 
 -- The terms in the index are made of the view's by terms() (core/db/sqlite_terms.c): the
 -- beginnings of words and of days, and all terms of a disabled person once more behind a ~. What
