@@ -165,7 +165,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     . 'street_address postal_code preferred_language company_key title_key manager_id'
         . ' manager_ref addresses dn dn_key anchor stamp digest late', 'cache.entry id',
     'cache.person_stale was id', 'cache.person_index id name_key',
-    'cache.person_segment id name_key', 'cache.staging id item sub digest',
+    'cache.person_segment id name_key', 'cache.staging id item sub digest sort',
     'cache.unresolved_member dn_key',
     'audit.record actor actor_key label target target_key endpoint parameters detail address salt '
     . 'correlation personal_hash');

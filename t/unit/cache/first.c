@@ -1,9 +1,16 @@
 /* A first load: how long it keeps others from writing, in steps that each end their transaction
  * when the time is up, however large a group is. The write gate counts departures, so the steps
  * are checked on SQLite; the loaded data on both engines. And the reset, which keeps the rows of
- * others. */
+ * others, and what a run has staged, which is gone with its process. */
+#include <dirent.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"
@@ -192,6 +199,100 @@ static void test_reset(const char *dsn)
     store_disconnect(s);
 }
 
+/* --- staging outside the cache file --- */
+
+enum { LARGE = 4000, LARGE_TEXT = 3000 }; /* more than the connection keeps in memory */
+
+/* MB of files without a name that this process has open in the directory. */
+static int nameless_mb(const char *directory)
+{
+    int64_t bytes = 0;
+    for (int fd = 0; fd < 100; fd++) {
+        char path[PATH_MAX + 1] = "";
+        struct stat st;
+        const char *link = apr_psprintf(pool, "/proc/self/fd/%d", fd);
+        if (readlink(link, path, PATH_MAX) > 0 &&
+            strncmp(path, directory, strlen(directory)) == 0 && strstr(path, " (deleted)") &&
+            fstat(fd, &st) == 0) {
+            bytes += st.st_size;
+        }
+    }
+    return (int)(bytes >> 20);
+}
+
+static int names_in(const char *directory)
+{
+    int count = 0;
+    DIR *all = opendir(directory);
+    while (all && readdir(all)) {
+        count++;
+    }
+    if (all) {
+        closedir(all);
+    }
+    return count;
+}
+
+/* In a process of its own: stages much, says how much of it lies beside the store, and waits to be
+ * killed. */
+static void stage_much(const char *dsn, const char *directory, int out)
+{
+    char text[LARGE_TEXT + 1];
+    cache_sync *run;
+    ida_ctx *c = fresh();
+    store *s = store_make(pool, dsn, DB_SYNC);
+    memset(text, 'x', LARGE_TEXT);
+    text[LARGE_TEXT] = '\0';
+    must(cache_sync_begin(&run, s, c, pool, "staged", IDA_DIR_CLOUD, 1), c, "begin");
+    for (int i = 0; i < LARGE; i++) {
+        cache_user u = {.id = apr_psprintf(pool, "u%d", i), .office = text, .enabled = 1};
+        must(cache_sync_user(run, c, &u), c, "user");
+    }
+    must(cache_run_flush(run, c), c, "flush");
+    int mb = nameless_mb(directory);
+    if (write(out, &mb, sizeof mb) != sizeof mb) {
+        _exit(1);
+    }
+    pause();
+}
+
+static void test_staging(const char *dsn)
+{
+    int ends[2], mb = 0;
+    const char *path = strchr(dsn, ':') + 1;
+    char *directory = realpath(apr_pstrndup(pool, path, (apr_size_t)(strrchr(path, '/') - path)),
+                               NULL);
+    struct stat before, after;
+    const char *file = apr_psprintf(pool, "%.*s-cache.db", (int)strlen(path) - 3, path);
+    is_int(stat(file, &before), 0, "the cache file");
+    int names = names_in(directory);
+    is_int(pipe(ends), 0, "a pipe");
+    pid_t child = fork();
+    if (!child) {
+        stage_much(dsn, directory, ends[1]);
+    }
+    ok(read(ends[0], &mb, sizeof mb) == sizeof mb && mb > 0,
+       "staging lies in a file without a name beside the store: %d MB", mb);
+    is_int(names_in(directory), names, "no name more than before");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    is_int(names_in(directory), names, "nor after a crash");
+    ok(stat(file, &after) == 0 && after.st_size <= before.st_size + (1 << 20),
+       "the cache file has not grown by it");
+    int64_t users = -1, groups = -1;
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    must(cache_sync_progress(s, c, "staged", IDA_DIR_CLOUD, &users, &groups), c, "progress");
+    is_int(users, LARGE, "how many came can be read by others");
+    end_run(half(s, c, "staged", IDA_DIR_CLOUD), c); /* holds ten people, not more */
+    must(cache_sync_progress(s, c, "staged", IDA_DIR_CLOUD, &users, &groups), c, "progress");
+    is_int(users + groups, 0, "none is at work");
+    store_disconnect(s);
+    close(ends[0]);
+    close(ends[1]);
+    free(directory);
+}
+
 int main(void)
 {
     setup();
@@ -215,6 +316,7 @@ int main(void)
                "when time is up after each step, each gives the gate back");
             printf("# gate left %u times, %u when time stands still, %u steps at least\n", slow,
                    quick, steps);
+            test_staging(dsn);
         }
     }
     return done();
