@@ -113,11 +113,11 @@ ida_kind ida_op_in_service(ida_call *call, store *s, ida_ctx *c)
 {
     const ida_tenant *tenant = call->asked->tenant;
     const char *state;
-    if (!tenant || call->asked->operation->while_paused) {
+    if (!tenant) {
         return IDA_OK;
     }
     ida_kind kind = store_tenant_lock_state(s, c, tenant->id, &state);
-    if (kind || (!*state && !tenant->paused)) {
+    if (kind || call->asked->operation->while_paused || (!*state && !tenant->paused)) {
         return kind;
     }
     if (strcmp(state, "deleted") == 0 || tenant->deleted) {

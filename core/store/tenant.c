@@ -268,10 +268,10 @@ static ida_kind drop_template(store *s, ida_ctx *c, const char *tenant, const ch
     if (!kind && assigned) {
         return ida_fail(
             c, IDA_CONFLICT,
-            "The role template %s is missing in the document but assigned to %lld people (see "
+            "The role template %s is missing in the document but assigned to %s (see "
             "`idadminctl role list %s`): keep it, or take it from them first with `idadminctl role "
             "unassign`. (Another name makes another template.)",
-            name, (long long)assigned, tenant);
+            name, ida_count(c->pool, assigned, "person", "people"), tenant);
     }
     return kind ? kind
                 : store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant), DB_T(id)),
