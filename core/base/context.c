@@ -142,7 +142,7 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
     va_end(args);
     ida_key_mask(line);
     line[LINE_MAX_BYTES - 1] = '\0';
-    if (env->correlation) {
+    if (env->correlation && *env->correlation->id) {
         size_t len = strlen(line), most = LINE_MAX_BYTES - 1 - ABOUT_MAX;
         snprintf(line + (len < most ? len : most), ABOUT_MAX, " [request %s]",
                  env->correlation->id);
