@@ -43,7 +43,7 @@ void ld_own_password_look(ld_call *k, ld_own_password *out)
     const char *policy = NULL;
     *out = (ld_own_password){0};
     if (d->bind != LD_BIND_SIMPLE ||
-        ld_read(k, d->bind_dn, attributes, "read our own account", &own)) {
+        ld_read(k, ld_own_base(k), attributes, "read our own account", &own)) {
         own = NULL;
     }
     if (own) {
