@@ -25,6 +25,8 @@ sed -i -e 's|^Define IDADMIN_NAME .*|Define IDADMIN_NAME ${IDADMIN_SERVER_NAME}|
     -e 's|^\(IdAdminAuditSpool .*\)|\1\nIdAdminSealKey /etc/idadmin/writer/idadmin.key|' \
     -e 's#CustomLog [^ ]*#CustomLog "||/bin/cat"#' \
     -e 's|\*:443>|*:8443>|' /etc/apache2/conf-available/idadmin.conf
+sed -i -e '/^ *LogFormat /i\    <Location "/health">\n        SetHandler idadmin-health\n        Require all granted\n    </Location>' \
+    /etc/apache2/conf-available/idadmin.conf
 rm -f /etc/apache2/sites-enabled/*
 a2enmod -q mpm_event authn_core authz_core authz_host authz_user env setenvif ssl headers idadmin
 a2enconf -q idadmin
@@ -36,4 +38,12 @@ set -e
 . /etc/apache2/envvars
 exec apache2 -D FOREGROUND
 RUN
-chmod 755 /usr/local/bin/idadmin-httpd
+cat >/usr/local/bin/idadmin-healthy <<'RUN'
+#!/bin/sh
+# Of the role of this container; a worker that is degraded (1) works.
+if grep -q apache2 /proc/1/comm; then
+    exec curl -fsSk -o /dev/null https://127.0.0.1:8443/health/ready
+fi
+idadminctl health || [ $? -eq 1 ]
+RUN
+chmod 755 /usr/local/bin/idadmin-httpd /usr/local/bin/idadmin-healthy

@@ -45,6 +45,10 @@ void page_idadminctl(apr_pool_t *pool, const char *date)
     }
     page_line(".Sh ENVIRONMENT\n.Bl -tag -width Ds");
     page_item("Ev IDADMIN_STORE", "the store, where `--store` is not given");
+    page_item("Ev IDADMIN_REQUEST_ID",
+              "the identity under which the audit log and tasks have the command: 1 to 64 letters, "
+              "digits and `- _ . : + / =`; what is no such value is ignored, and one is made");
+    page_item("Ev TRACEPARENT", "the trace (W3C Trace Context) that the command belongs to");
     page_line(".El\n.Sh FILES\n.Bl -tag -width Ds");
     page_item("Pa " IDA_SYSCONFDIR "/idadmin/idadmin.conf", "configuration");
     page_item("Pa " IDA_LOCALSTATEDIR "/lib/idadmin", "store, keys and audit spool");

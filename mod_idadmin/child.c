@@ -49,8 +49,8 @@ static void tell_overflows(void)
     }
     if (atomic_compare_exchange_strong(watch, &seen, (uint64_t)minute << 32 | count)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, child->server,
-                     "IDA0204: the rate table is full: %u requests since the last such line were "
-                     "counted in records that several callers share; raise IdAdminRateTable",
+                     "IDA0204: the rate table is full: requests since the last such line that were "
+                     "counted in records of several callers: %u; raise IdAdminRateTable",
                      (unsigned)(count - (uint32_t)seen));
     }
 }

@@ -32,6 +32,11 @@
 /* Locks the row that is read, on the engine whose readers do not exclude each other. */
 #define LOCK(how) DIALECT("", how)
 
+/* Number of the main file's schema, as it is now. */
+#define SCHEMA_NUMBER \
+    DIALECT("SELECT user_version AS number FROM pragma_user_version", \
+            "SELECT number FROM schema_version WHERE file = 'main'")
+
 /* Names the index for SQLite, which otherwise assumes that a tenant condition matches all rows,
  * and that walking them is as good as using a covering index. */
 #define INDEXED_BY(index) DIALECT(" INDEXED BY " index, "")

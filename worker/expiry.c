@@ -1,6 +1,7 @@
 /* Owns the warning of API keys that end soon. Must not know what a key may do. */
 #include "worker/housekeep.h"
 
+#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"
@@ -8,11 +9,11 @@
 static void say(worker *w, const char *tenant, const store_key_ending *key, apr_pool_t *pool)
 {
     ida_log(&w->env, IDA_LOG_WARN, "IDA0604",
-            "the API key of %s in tenant %s ends at %s, in %lld days: make its successor "
+            "the API key of %s in tenant %s ends at %s, in %s: make its successor "
             "(idadminctl key create, or Rotate in the console) and move the caller over before "
             "then",
             key->username, tenant, ida_utc_text(pool, key->expires_at),
-            (long long)((key->expires_at - ida_now(&w->env)) / 86400000));
+            ida_count(pool, (key->expires_at - ida_now(&w->env)) / 86400000, "day", "days"));
 }
 
 void expiry_say(worker *w, store *main, apr_pool_t *pool)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/audit/spool.h"
+#include "core/base/text.h"
 #include "core/queue/zone_changes.h"
 #include "core/store/chain_key.h"
 #include "core/store/directory.h"
@@ -135,17 +136,18 @@ static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
                 "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
     }
     if (summary.strangers && say_now(w, &said_strange)) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0410",
-                "%d files in the spool have the name of a segment and are no regular files (%s): "
-                "they are passed over; find out who put them there, and remove them",
-                summary.strangers, summary.strange);
+        ida_log(
+            &w->env, IDA_LOG_WARN, "IDA0410",
+            "%s in the spool with the name of a segment, but not regular (%s): passed over; find "
+            "out where they come from, and remove them",
+            ida_count(pool, summary.strangers, "file", "files"), summary.strange);
     }
     if (summary.stuck && say_now(w, &said_stuck)) {
         ida_log(
             &w->env, IDA_LOG_WARN, "IDA0414",
-            "%d segments of the spool are read and cannot be removed, a process still holds them "
+            "%s of the spool cannot be removed after reading, because a process still holds them "
             "minutes after httpd let go (%s): find it (fuser) and end it, or the spool grows",
-            summary.held, summary.stuck);
+            ida_count(pool, summary.held, "segment", "segments"), summary.stuck);
     }
     return !fine;
 }

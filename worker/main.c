@@ -168,10 +168,11 @@ static int64_t end_by(worker *w)
 static int left_behind(worker *w, int threads)
 {
     if (threads) {
-        ida_log(&w->env, IDA_LOG_WARN, "IDA0332",
-                "%d threads had not ended within the stop time; their tasks will be taken up by a "
-                "worker later",
-                threads);
+        ida_log(
+            &w->env, IDA_LOG_WARN, "IDA0332",
+            "threads that had not ended within the stop time: %d; a worker takes their tasks up "
+            "later",
+            threads);
         fflush(NULL);
         _exit(0);
     }
@@ -230,9 +231,9 @@ static int serve(worker *w, apr_pool_t *pool, const command_line *line, const si
                 strerror(errno));
         return EXIT_FAILURE;
     }
-    ida_log(&w->env, IDA_LOG_INFO, NULL,
-            "idadmin-worker %s started as %s with %d threads; spool %s", ida_build, w->id,
-            w->config.threads, w->config.spool);
+    ida_log(&w->env, IDA_LOG_INFO, NULL, "idadmin-worker %s started as %s with %s; spool %s",
+            ida_build, w->id, ida_count(pool, w->config.threads, "thread", "threads"),
+            w->config.spool);
     service_tell(
         ida_printf(pool, "READY=1\nSTATUS=Carries out tasks as %s, version %s", w->id, ida_build));
     for (int number = 0; number != SIGTERM && number != SIGINT;) {

@@ -171,8 +171,8 @@ static void log_synced(const sync_job *job, const cache_summary *summary, int fi
     int notable = first || en->requested_at || job->forced || summary->deleted_users ||
                   summary->deleted_groups;
     ida_log(&job->w->env, notable ? IDA_LOG_INFO : IDA_LOG_DEBUG, NULL,
-            "tenant %s, directory %s synced in %lld ms: %lld users, %lld groups, %lld and %lld "
-            "deleted, %lld members unresolved",
+            "tenant %s, directory %s synced in %lld ms: users %lld, groups %lld, deleted %lld and "
+            "%lld, members unresolved %lld",
             en->tenant, ida_directory_name(en->directory), (long long)took,
             (long long)summary->users, (long long)summary->groups,
             (long long)summary->deleted_users, (long long)summary->deleted_groups,

@@ -42,6 +42,12 @@ static void ignore_signals(void)
 
 int main(int argc, char **argv)
 {
+    apr_pool_t *pool;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    if (argc == 2 && strcmp(argv[1], "--json") == 0) {
+        return log_as_json(pool);
+    }
     if (argc > 1) {
         int version = strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0;
         printf(version ? "idadmin-writer %s\n"
@@ -50,11 +56,7 @@ int main(int argc, char **argv)
                ida_build);
         return version ? 0 : 2;
     }
-    writer *w;
-    apr_pool_t *pool;
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    w = apr_pcalloc(pool, sizeof *w);
+    writer *w = apr_pcalloc(pool, sizeof *w);
     ida_env_default(&w->env);
     writer_log_install(&w->env, NULL);
     ignore_signals();

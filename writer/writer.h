@@ -33,6 +33,11 @@ const char *settings_become(const writer_settings *s, apr_pool_t *pool);
 
 void writer_log_install(ida_env *env, const char *level);
 
+/* --- log_json.c --- */
+
+/* `idadmin-writer --json`: exit status. */
+int log_as_json(apr_pool_t *pool);
+
 /* --- room.c: memory for bodies --- */
 
 void room_start(apr_pool_t *pool);

@@ -109,6 +109,7 @@ export default {
     headerMissing: "The request lacked the console's header and was refused.",
     moduleOff: 'This module is switched off for the company.',
     notSynchronised: 'The directory is being read for the first time. Try again when that is complete.',
+    schemaChanged: 'The service is being upgraded. Nothing was changed; try again in a few minutes.',
     companyPaused: 'An administrator of the service has paused the company. Nothing was changed; try again when it is resumed.',
     seatLimit: 'No seat is free. Offboard somebody, or ask for more seats.',
     rehireUndecided: 'This employee number belongs to somebody already.',

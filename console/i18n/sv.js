@@ -108,6 +108,7 @@ export default {
     headerMissing: 'Anropet saknade konsolens huvud och avvisades.',
     moduleOff: 'Modulen är avstängd för företaget.',
     notSynchronised: 'Katalogen läses för första gången. Försök igen när det är klart.',
+    schemaChanged: 'Tjänsten uppgraderas. Inget ändrades; försök igen om några minuter.',
     companyPaused: 'Den som sköter tjänsten har pausat företaget. Inget ändrades; försök igen när det är i gång.',
     seatLimit: 'Ingen plats är ledig. Avsluta åtkomsten för någon eller be om fler platser.',
     rehireUndecided: 'Anställningsnumret tillhör redan någon.',

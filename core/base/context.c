@@ -11,6 +11,7 @@
 
 #include "core/base/correlation.h"
 #include "core/base/key.h"
+#include "core/base/text.h"
 
 #define LINE_MAX_BYTES 2048
 #define ABOUT_MAX (IDA_CORRELATION_MAX + sizeof " [request ]")
@@ -117,8 +118,11 @@ ida_kind ida_faults_raise(ida_ctx *c)
         APR_ARRAY_PUSH(parts, const char *) = f->rule;
     }
     if (c->fault_count > FAULTS_SHOWN) {
-        APR_ARRAY_PUSH(parts, const char *) = ida_printf(c->pool, "; and %zu more faults",
-                                                         c->fault_count - FAULTS_SHOWN);
+        APR_ARRAY_PUSH(parts, const char *) = apr_pstrcat(
+            c->pool, "; and ",
+            ida_count(c->pool, (int64_t)(c->fault_count - FAULTS_SHOWN), "more fault",
+                      "more faults"),
+            NULL);
     }
     const ida_fault *fields = c->faults;
     c->faults = NULL;
@@ -138,7 +142,7 @@ void ida_log(const ida_env *env, ida_level level, const char *id, const char *fo
     va_end(args);
     ida_key_mask(line);
     line[LINE_MAX_BYTES - 1] = '\0';
-    if (env->correlation) {
+    if (env->correlation && *env->correlation->id) {
         size_t len = strlen(line), most = LINE_MAX_BYTES - 1 - ABOUT_MAX;
         snprintf(line + (len < most ? len : most), ABOUT_MAX, " [request %s]",
                  env->correlation->id);

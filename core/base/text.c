@@ -492,3 +492,8 @@ const char *ida_words_rule(apr_pool_t *pool, const char *const *words, const cha
     }
     return rule;
 }
+
+const char *ida_count(apr_pool_t *pool, int64_t number, const char *one, const char *many)
+{
+    return apr_psprintf(pool, "%" PRId64 " %s", number, number == 1 ? one : many);
+}

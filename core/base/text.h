@@ -56,6 +56,9 @@ int ida_language_tag_valid(const char *tag);
 /* 1 when the two letters are an assigned ISO 3166-1 alpha-2 code (any case). */
 int ida_country_code_valid(const char *code);
 
+/* "1 task", "2 tasks": a number and its noun. */
+const char *ida_count(apr_pool_t *pool, int64_t number, const char *one, const char *many);
+
 /* A copy with the letters of ASCII made small, others as they are. NULL for NULL. */
 char *ida_ascii_small(apr_pool_t *pool, const char *text);
 

@@ -80,8 +80,8 @@ static const char *tool_error(ida_ctx *c)
     text = text ? text : ida_kind_text(c->kind);
     if (c->kind == IDA_SERVICE_UNAVAILABLE) {
         int wait = c->retry_after ? c->retry_after : 1;
-        text = ida_printf(c->pool, "%s Try again in %d second%s.", text, wait,
-                          wait == 1 ? "" : "s");
+        text = ida_printf(c->pool, "%s Try again in %s.", text,
+                          ida_count(c->pool, wait, "second", "seconds"));
     }
     return ida_clean(c->pool, text, strlen(text), ERROR_MAX);
 }

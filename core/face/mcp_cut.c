@@ -133,8 +133,8 @@ static const char *note_of(ida_call *call, size_t items, int shortened)
             ? "For more of one section, ask for that section alone with its nextCursor as cursor."
             : "Narrow the query, or pass nextCursor as cursor to continue at the first item left "
               "out.";
-    const char *cut = items ? ida_printf(call->c->pool, "Cut to the first %zu item%s%s to fit. %s",
-                                         items, items == 1 ? "" : "s",
+    const char *cut = items ? ida_printf(call->c->pool, "Cut to the first %s%s to fit. %s",
+                                         ida_count(call->c->pool, (int64_t)items, "item", "items"),
                                          several ? " of each section" : "", rest)
                             : "";
     return apr_pstrcat(call->c->pool, cut, *cut && shortened ? " " : "",

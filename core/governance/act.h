@@ -1,7 +1,7 @@
 /* Decisions about access: role templates assigned and unassigned, requests made, decided and
  * ended, each with the tasks that carry it into the directories. One implementation for REST,
- * console and idadminctl. Runs inside the caller's transaction; the caller writes the audit
- * record. */
+ * console and idadminctl. Runs inside the caller's transaction, under the tenant's lock, which the
+ * caller has taken; the caller writes the audit record. */
 #ifndef CORE_GOVERNANCE_ACT_H
 #define CORE_GOVERNANCE_ACT_H
 

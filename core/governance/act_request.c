@@ -7,15 +7,13 @@
 #include "core/base/text.h"
 #include "core/governance/act.h"
 #include "core/governance/decision.h"
-#include "core/store/tenant.h"
 
 ida_kind governance_act_request(store *s, ida_ctx *c, governance_request_act *act)
 {
     const char *tenant = act->by.tenant;
     ida_access_service service;
     ida_user *user;
-    ida_kind kind = store_tenant_lock(s, c, tenant);
-    kind = kind ? kind : governance_service_get(s, c, tenant, act->service, &service);
+    ida_kind kind = governance_service_get(s, c, tenant, act->service, &service);
     kind = kind ? kind : governance_act_whom(s, c, tenant, act->user_named, &user);
     kind = kind ? kind
                 : governance_request_create(s, c, tenant, &service, user, act->justification,
@@ -76,8 +74,7 @@ static ida_kind check_approver(store *s, ida_ctx *c, const ida_access_request *r
 static ida_kind find(store *s, ida_ctx *c, governance_request_act *act,
                      const ida_access_request **request)
 {
-    ida_kind kind = store_tenant_lock(s, c, act->by.tenant);
-    kind = kind ? kind : governance_request_get(s, c, act->by.tenant, act->id, request);
+    ida_kind kind = governance_request_get(s, c, act->by.tenant, act->id, request);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, kind, "There is no access request %s.",
                         ida_clean(c->pool, act->id, strlen(act->id), 64));

@@ -6,7 +6,6 @@
 #include "core/governance/decision.h"
 #include "core/governance/whom.h"
 #include "core/queue/change.h"
-#include "core/store/tenant.h"
 
 static access_grantor grantor_of(const governance_role_act *act)
 {
@@ -78,9 +77,7 @@ ida_kind governance_act_assign(store *s, ida_ctx *c, governance_role_act *act)
     const char *tenant = act->by.tenant, *task_id = NULL;
     act->added = act->under_way = 0;
     governance_no_orders(c, &act->orders);
-    ida_kind kind = store_tenant_lock(s, c, tenant);
-    kind = kind ? kind
-                : governance_template_find(s, c, tenant, act->template_named, &act->template);
+    ida_kind kind = governance_template_find(s, c, tenant, act->template_named, &act->template);
     kind = kind ? kind : governance_act_whom(s, c, tenant, act->user_named, &act->user);
     if (kind) {
         return kind;
@@ -138,9 +135,7 @@ ida_kind governance_act_unassign(store *s, ida_ctx *c, governance_role_act *act)
     queue_person person;
     act->added = act->under_way = 0;
     governance_no_orders(c, &act->orders);
-    ida_kind kind = store_tenant_lock(s, c, tenant);
-    kind = kind ? kind
-                : governance_template_find(s, c, tenant, act->template_named, &act->template);
+    ida_kind kind = governance_template_find(s, c, tenant, act->template_named, &act->template);
     kind = kind ? kind : find_holder(s, c, act, &person);
     kind = kind
                ? kind

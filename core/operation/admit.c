@@ -8,6 +8,7 @@
 #include "core/store/tenant.h"
 
 #define PAUSED_RETRY_S 300
+#define UPGRADE_RETRY_S 60
 
 static const struct {
     const char *name, *member;
@@ -107,20 +108,40 @@ ida_kind ida_operation_admit(ida_call *call)
     return kind || signed_in ? kind : admit_scope(call);
 }
 
+/* A program must not write by the schema of before: it does not know what the new one asks of its
+ * rows. Connections that were open during the upgrade would let it. */
+static ida_kind refuse_other_schema(ida_ctx *c, int64_t number, int known)
+{
+    ida_log(
+        c->env, IDA_LOG_ERROR, "IDA0112",
+        "a change was refused: the store's schema is number %lld now and this program knows %d; "
+        "restart httpd in the version of the store",
+        (long long)number, known);
+    c->retry_after = UPGRADE_RETRY_S;
+    c->message_is_public = 1;
+    ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+             "The service is being upgraded: nothing was changed. Send the request again when its "
+             "web server runs in the new version.");
+    return ida_because(c, STORE_SCHEMA_CHANGED, NULL);
+}
+
 /* The row's state is that of this moment; the sealed document, which the face may have read two
  * seconds ago, holds also against a row that was changed by hand. */
 ida_kind ida_op_in_service(ida_call *call, store *s, ida_ctx *c)
 {
     const ida_tenant *tenant = call->asked->tenant;
-    const char *state;
-    if (!tenant || call->asked->operation->while_paused) {
+    store_tenant_row row;
+    if (!tenant) {
         return IDA_OK;
     }
-    ida_kind kind = store_tenant_lock_state(s, c, tenant->id, &state);
-    if (kind || (!*state && !tenant->paused)) {
+    ida_kind kind = store_tenant_lock_row(s, c, tenant->id, &row);
+    if (!kind && row.schema != store_schema_version_of(s)) {
+        return refuse_other_schema(c, row.schema, store_schema_version_of(s));
+    }
+    if (kind || call->asked->operation->while_paused || (!*row.state && !tenant->paused)) {
         return kind;
     }
-    if (strcmp(state, "deleted") == 0 || tenant->deleted) {
+    if (strcmp(row.state, "deleted") == 0 || tenant->deleted) {
         return ida_fail(c, IDA_NOT_FOUND, "The company %s was deleted.", tenant->id);
     }
     c->retry_after = PAUSED_RETRY_S;

@@ -39,8 +39,9 @@ void ida_op_warn_ignored(ida_call *call);
 /* IDA_SERVICE_UNAVAILABLE, in words for the caller, while a directory of the tenant has not
  * completed its first sync (or the first after a reset); reads the store. */
 ida_kind ida_op_synced(ida_call *call, store *s);
-/* IDA_SERVICE_UNAVAILABLE for a write of a paused company. Locks the tenant's row, so that none
- * ends behind a pause or a deletion. In the transaction of the write. */
+/* IDA_SERVICE_UNAVAILABLE for a write of a paused company, and for each after another program has
+ * upgraded the schema. Locks the tenant's row, so that no write
+ * ends behind a pause or a deletion: the one place where the transaction of an operation does. */
 ida_kind ida_op_in_service(ida_call *call, store *s, ida_ctx *c);
 
 /* Before the arguments are checked: sets call->replayed with the first answer if the key is

@@ -72,8 +72,7 @@ static const char *summary_of(const ida_call *call, int tool)
            : call->task_id ? apr_pstrcat(c->pool, "task ", call->task_id,
                                          call->remark ? ": " : NULL, call->remark, NULL)
            : call->remark  ? call->remark
-           : tool          ? ida_printf(c->pool, "%lld item%s", (long long)call->count,
-                               call->count == 1 ? "" : "s")
+           : tool          ? ida_count(c->pool, call->count, "item", "items")
                            : NULL;
 }
 

@@ -8,6 +8,7 @@
  * the spool: a process that dies between the two writes the record twice with the same rid, and
  * the reader takes it once. */
 #include "core/operation/refusals.h"
+#include "core/base/text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -102,8 +103,8 @@ static audit_record *record_of(ida_ctx *c, const refusal *e)
     record->correlation = NULL; /* of several */
     record->parameters = ida_json_text(c->pool, parameters);
     record->outcome = ida_kind_code(sorts[e->sort].kind);
-    record->detail = ida_printf(c->pool, "%llu request%s refused from %s to %s",
-                                (unsigned long long)e->count, e->count == 1 ? "" : "s",
+    record->detail = ida_printf(c->pool, "%s refused from %s to %s",
+                                ida_count(c->pool, (int64_t)e->count, "request", "requests"),
                                 ida_utc_text(c->pool, e->first_at),
                                 ida_utc_text(c->pool, e->last_at));
     return record;

@@ -142,11 +142,12 @@ ida_kind queue_brake_ask(store *s, ida_ctx *c, const ida_task *task, int64_t now
     started = started > here ? started : here;
     if (started >= tenant->brake_per_hour) {
         *why = ida_printf(c->pool,
-                          "Held by the brake: %lld offboardings and other disablings were started "
-                          "within the last hour, as many as brake.offboardingsPerHour allows. A "
+                          "Held by the brake: %s started within the last hour, as many as "
+                          "brake.offboardingsPerHour allows. A "
                           "person (`idadminctl task release`), or another API key than the one "
                           "that asked, may release this task; or cancel it.",
-                          (long long)started);
+                          ida_count(c->pool, started, "offboarding or other disabling was",
+                                    "offboardings and other disablings were"));
     }
     return IDA_OK;
 }

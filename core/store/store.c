@@ -19,6 +19,7 @@
 
 #define SQLITE_PREFIX "sqlite3:"
 #define ATTEMPT_EVERY_MS 1000
+#define REASON_BYTES 400
 #define REPEAT_FOR_MS 5000
 #define REPEAT_NAP_MAX_MS 100
 #define READ_REPEATS 10 /* of one statement that the engine undid */
@@ -79,7 +80,8 @@ typedef struct store_place {
     struct store_place *next;
     db_role role;
     int away;
-    int64_t retry_at; /* monotonic ms */
+    int64_t retry_at;       /* monotonic ms */
+    char why[REASON_BYTES]; /* of the last failed attempt */
     char dsn[];
 } store_place;
 
@@ -107,24 +109,26 @@ static store_place *place_of(const char *dsn, db_role role)
 }
 
 /* 1 when this caller may try; while the store is away that also reserves the attempt of this
- * second. */
-static int may_try(store_place *place, int64_t now)
+ * second. *why: if not, the reason of the last failure. */
+static int may_try(store_place *place, apr_pool_t *pool, int64_t now, const char **why)
 {
     pthread_mutex_lock(&places_lock);
     int may = !place->away || now >= place->retry_at;
     if (place->away && may) {
         place->retry_at = now + ATTEMPT_EVERY_MS;
     }
+    *why = may ? NULL : apr_pstrdup(pool, place->why);
     pthread_mutex_unlock(&places_lock);
     return may;
 }
 
-/* Returns what `away` was before. */
-static int note_attempt(store_place *place, int away, int64_t now)
+/* `why`: NULL if the attempt succeeded. Returns what `away` was before. */
+static int note_attempt(store_place *place, const char *why, int64_t now)
 {
     pthread_mutex_lock(&places_lock);
     int before = place->away;
-    place->away = away;
+    place->away = why != NULL;
+    apr_cpystrn(place->why, why ? why : "", sizeof place->why);
     place->retry_at = now + ATTEMPT_EVERY_MS;
     pthread_mutex_unlock(&places_lock);
     return before;
@@ -170,16 +174,18 @@ ida_kind store_connect(store *s, ida_ctx *c)
         return IDA_OK;
     }
     int64_t now = ida_monotonic(c->env);
-    if (!may_try(s->place, now)) {
+    const char *why;
+    if (!may_try(s->place, c->pool, now, &why)) {
         c->retry_after = 1;
-        return ida_fail(
-            c, IDA_SERVICE_UNAVAILABLE,
-            "The store is not reachable at the moment; it is tried again every second.");
+        return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
+                        "The store is not reachable at the moment; it is tried again every second. "
+                        "The last time: %s",
+                        why);
     }
     store_disconnect(s);
     ida_kind kind = db_open(&s->db, s->dsn, s->role, c, s->pool);
     s->connection++;
-    int before = note_attempt(s->place, kind != IDA_OK, ida_monotonic(c->env));
+    int before = note_attempt(s->place, kind ? c->message : NULL, ida_monotonic(c->env));
     if (kind && !before) {
         ida_log(c->env, IDA_LOG_ERROR, "IDA0110", "store (%s connection): %s", roles[s->role],
                 c->message);

@@ -72,18 +72,21 @@ ida_kind store_tenant_revision(store *s, ida_ctx *c, const char *id, int64_t *re
     return kind || r.rows ? kind : unknown(c, id);
 }
 
-ida_kind store_tenant_lock_state(store *s, ida_ctx *c, const char *id, const char **state)
+ida_kind store_tenant_lock_row(store *s, ida_ctx *c, const char *id, store_tenant_row *row)
 {
     db_result r;
     ida_kind kind = store_read(s, c, STMT_tenant_lock, DB_ARGS(DB_T(id)), &r);
-    *state = kind || !r.rows ? "" : DB_ROW(tenant_state, &r, 0)->state.text;
+    if (!kind && r.rows) {
+        const row_tenant_state *found = DB_ROW(tenant_state, &r, 0);
+        *row = (store_tenant_row){found->state.text, found->number.number};
+    }
     return kind || r.rows ? kind : unknown(c, id);
 }
 
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id)
 {
-    const char *state;
-    return store_tenant_lock_state(s, c, id, &state);
+    store_tenant_row row;
+    return store_tenant_lock_row(s, c, id, &row);
 }
 
 STORE_FILL(id_of, store_tenant_id, tenant_id, row->id.text, row->revision.number,
@@ -268,10 +271,10 @@ static ida_kind drop_template(store *s, ida_ctx *c, const char *tenant, const ch
     if (!kind && assigned) {
         return ida_fail(
             c, IDA_CONFLICT,
-            "The role template %s is missing in the document but assigned to %lld people (see "
+            "The role template %s is missing in the document but assigned to %s (see "
             "`idadminctl role list %s`): keep it, or take it from them first with `idadminctl role "
             "unassign`. (Another name makes another template.)",
-            name, (long long)assigned, tenant);
+            name, ida_count(c->pool, assigned, "person", "people"), tenant);
     }
     return kind ? kind
                 : store_write(s, c, STMT_tenant_template_remove, DB_ARGS(DB_T(tenant), DB_T(id)),

@@ -39,8 +39,12 @@ ida_kind store_tenant_ids(store *s, ida_ctx *c, const store_tenant_id **ids, int
 /* PostgreSQL: locks the tenant's row (FOR UPDATE) inside the open transaction; SQLite: nothing, the
  * gate is held. IDA_NOT_FOUND. Order of locks: tenant, then user. */
 ida_kind store_tenant_lock(store *s, ida_ctx *c, const char *id);
-/* The same; *state: "", "paused", "deleted", which stays as it is while the lock is held. */
-ida_kind store_tenant_lock_state(store *s, ida_ctx *c, const char *id, const char **state);
+/* The same, and what stays as it is while the lock is held. */
+typedef struct store_tenant_row {
+    const char *state; /* "", "paused", "deleted" */
+    int64_t schema;    /* number of the store's schema: see store_schema_version_of */
+} store_tenant_row;
+ida_kind store_tenant_lock_row(store *s, ida_ctx *c, const char *id, store_tenant_row *row);
 
 /* How many people have a role template. */
 ida_kind store_template_assigned(store *s, ida_ctx *c, const char *tenant, const char *template_id,

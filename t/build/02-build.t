@@ -114,9 +114,58 @@ subtest '--bootstrap leaves no server of the tests enabled' => sub {
         'packages are installed');
     is_deeply([grep { !/^apt-get/ } @called],
         ['systemctl disable postgresql', (map {"systemctl disable $_"} qw(smbd nmbd samba-ad-dc)),
-        'systemctl disable winbind', 'update-rc.d winbind disable'],
+        'systemctl disable winbind', 'update-rc.d winbind disable',
+        'systemctl disable prometheus'],
         'new servers are disabled, one that was there is left alone; without systemd by '
         . 'update-rc.d');
+};
+
+# %files of the spec against what is installed there: what %install moves and removes is considered.
+sub of_the_rpm {
+    my %there = map { $_ => 1 } @_;
+    my %macro = (buildroot => '', name => 'idadmin', _bindir => '/usr/bin',
+        _sbindir => '/usr/sbin', _datadir => '/usr/share', _mandir => '/usr/share/man',
+        _docdir => '/usr/share/doc', _sysconfdir => '/etc', _unitdir => '/usr/lib/systemd/system',
+        _sysusersdir => '/usr/lib/sysusers.d', _tmpfilesdir => '/usr/lib/tmpfiles.d',
+        '_libdir}/httpd/modules' => '/usr/lib/apache2/modules');
+    my $spec = slurp("$src/idadmin.spec")
+        =~ s/%\{(\w+(?:\}\/httpd\/modules)?)\}?/$macro{$1} \/\/ $&/ger;
+    my ($install, $list) = $spec =~ /^%install\n(.*?)^%pre\n.*^%files\n(.*?)^%changelog/ms;
+    my @moved = $install =~ /^install -D -m 644 (\S+) \S+$/mg;
+    $there{$_} = 1 for $install =~ /^install -D -m 644 \S+ (\S+)$/mg;
+    my ($removed) = $install =~ /^rm (.*)$/m;
+    is_deeply([sort split ' ', $removed], [sort @moved], 'rpm: what is installed elsewhere goes');
+    delete @there{ map {"/usr/share/idadmin/$_"} @moved };
+    my @listed = map { (split ' ')[-1] } grep { !/%dir/ } split /\n+/, $list;
+    my $listed = join '|', map { quotemeta =~ s/\\\*/[^\/]*/gr } @listed;
+    is_deeply([grep { !m{^(?:$listed)(?:/|$)} } sort keys %there], [], 'rpm: no file is left out');
+    is_deeply([grep { my $one = quotemeta =~ s/\\\*/[^\/]*/gr;
+        !grep {m{^$one(?:/|$)}} keys %there } @listed], [], 'rpm: each that is listed is there');
+}
+
+# What container/setup.sh changes is in the packages' files, and comes out as the image needs it.
+subtest 'the image is made of the packages' => sub {
+    my $file = slurp("$src/container/Containerfile");
+    my %package = map { $_ => 1 } slurp("$src/debian/control") =~ /^Package: (\S+)$/mg;
+    my @copied = $file =~ m{/src/([\w-]+)_\*\.deb}g;
+    is(scalar(grep { $package{$_} } @copied), 3, 'which debian/control has');
+    unlike($file, qr/^FROM (?!\$\{BASE\})/m, 'each stage begins with BASE');
+    my $dir  = File::Temp->newdir;
+    my $conf = "$dir/idadmin.conf";
+    spew($conf, slurp("$src/debian/idadmin.conf"));
+    my $script = join "\n", slurp("$src/container/setup.sh")
+        =~ m{^(sed -i [^\n]*(?:\\\n[^\n]*)*conf-available/idadmin\.conf)$}mg;
+    $script =~ s{/etc/apache2/conf-available/idadmin\.conf}{$conf}g;
+    is(run_command(['/bin/sh', '-ec', $script])->{exit}, 0, 'its configuration is changed');
+    my $text = slurp($conf);
+    like($text, $_, "it has $_") for qr/^Define IDADMIN_NAME \$\{IDADMIN_SERVER_NAME\}$/m,
+        qr{^Define IDADMIN_CERTIFICATE /etc/idadmin/tls/tls\.crt$}m,
+        qr{^Define IDADMIN_CERTIFICATE_KEY /etc/idadmin/tls/tls\.key$}m,
+        qr/^IdAdminStore "\$\{IDADMIN_STORE\}"$/m,
+        qr/^IdAdminWriterStore "\$\{IDADMIN_WRITER_STORE\}"$/m,
+        qr{^IdAdminSealKey /etc/idadmin/writer/idadmin\.key$}m, qr/^<VirtualHost \*:8443>$/m,
+        qr{<Location "/health">\n +SetHandler idadmin-health\n}, qr{CustomLog "\|\|/bin/cat" };
+    unlike($text, qr{APACHE_LOG_DIR|:443\b}, 'and nothing of before');
 };
 
 subtest 'install and uninstall' => sub {
@@ -124,7 +173,7 @@ subtest 'install and uninstall' => sub {
     mkdir "$stage/keep";
     spew("$stage/keep/file", 'x');
     my @variables = ("DESTDIR=$stage/root", 'prefix=/usr', 'bindir=/usr/bin', 'sbindir=/usr/sbin',
-        'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin',
+        'datadir=/usr/share', 'docdir=/usr/share/doc/idadmin', 'mandir=/usr/share/man',
         'moduledir=/usr/lib/apache2/modules', 'sysconfdir=/etc', 'localstatedir=/var');
     # A commit alone does not change the build: running programs are not linked again.
     unshift @variables, '-o', 'obj/build.c';
@@ -149,6 +198,7 @@ subtest 'install and uninstall' => sub {
     my $packed = join '|', map { (quotemeta =~ s/\\\*/[^\/]*/gr) . '(?:/|$)' } @packed;
     is_deeply([grep { m{^/usr/(?:s?bin|share/idadmin)/} && !m{^/(?:$packed)} } @files], [],
         'each file is in a Debian package');
+    of_the_rpm(@files);
     like(slurp("$stage/root/usr/share/idadmin/idadmin.load"),
         qr{^# Depends: .*^LoadModule idadmin_module /usr/lib/apache2/modules/mod_idadmin\.so$}ms,
         'load file names the module');

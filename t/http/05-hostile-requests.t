@@ -158,6 +158,28 @@ for_each_stack {
         is scalar(grep { $_->{status} == 200 } @answers), 100, 'those that ask again too';
         $_->close for @clients;
     };
+    # What is in the log by now came of requests with every odd byte.
+    subtest 'the error log as JSON' => sub {
+        my $as_json = sub { my ($lines) = @_;
+            my $run = run_command([build_dir() . '/idadmin-writer', '--json'], stdin => $lines);
+            is $run->{exit}, 0, 'exit 0';
+            return map { json_data($_) } split /\n/, $run->{out} };
+        my $log = slurp($httpd->error_log);
+        my @all = $as_json->($log);
+        is scalar @all, scalar(() = $log =~ /\n/g), 'an object for each line';
+        my ($ours) = grep { $_->{module} eq 'idadmin' && $_->{requestId} } @all;
+        ok $ours && $ours->{level} && $ours->{pid} && $ours->{client}, 'with its parts'
+            or diag explain $ours;
+        is_deeply [grep { !defined $_->{level} } @all], [], 'of each' or diag explain \@all;
+        is_deeply [$as_json->("[now] [idadmin:error] [pid 7:tid 8] [client ::1:9] IDA0110: a \"b\" "
+            . "\\x1b\x01\xff {} [request no] [request a-1]\n[now] [core:warn] [pid 7] [x\n"
+            . "\"free\"\n\n[a [b] [pid 1\nlast")],
+            [{ time => 'now', level => 'error', module => 'idadmin', pid => '7', tid => '8',
+                client => '::1:9', requestId => 'a-1', id => 'IDA0110',
+                message => "a \"b\" \\x1b\x{fffd} {} [request no]" },
+            { time => 'now', level => 'warn', module => 'core', pid => '7', message => '[x' },
+            (map { { message => $_ } } '"free"', '', '[a [b] [pid 1', 'last')], 'hostile lines';
+    };
     my %alive = map { $_ => 1 } $httpd->children;
     is_deeply [grep { !$alive{$_} } @children], [], 'the children of the beginning live';
     Test::More->builder->is_passing

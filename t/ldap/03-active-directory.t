@@ -100,6 +100,27 @@ sub seen {
         'and its deletion');
 }
 
+# When the bind password expires, as the server computes it, although bindDn is a login name.
+sub own_password {
+    my ($stack) = @_;
+    my ($suffix, $service) = ($Idadmin::Test::Samba::suffix, $Idadmin::Test::Samba::service);
+    my $set = sub { my ($dn, $name, $value) = @_;
+        $samba->modify("dn: $dn\nchangetype: modify\nreplace: $name\n$name: $value\n") };
+    my $said = sub {
+        my $report = $stack->worker->run('--check', 'nordic');
+        return ($report->{out} =~ /^(.*bind password.*)$/m)[0] // $report->{out};
+    };
+    like($said->(), qr/changed 0 days ago; no expiry is seen/, 'a password that never expires');
+    my ($before) = @{ $samba->entry($suffix)->{maxpwdage} };
+    $set->($suffix, maxPwdAge => -60 * 864e9);
+    $set->($service, userAccountControl => 512);
+    like($said->(), qr/valid for another (?:59|60) days, until 2/, 'in sixty days');
+    $set->($suffix, maxPwdAge => -10 * 864e9);
+    like($said->(), qr/expires in (?:9|10) days, on 2.*: changed 0 days ago/, 'in ten');
+    $set->($service, userAccountControl => 66048);
+    $set->($suffix, maxPwdAge => $before);
+}
+
 on_one_engine {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine, slapd => $samba, sync => 0);
@@ -113,6 +134,7 @@ on_one_engine {
         is($report->{exit}, 0, '--check: nothing to mend') or diag($report->{out}, $report->{err});
         like($report->{out}, qr/$_/, "a line about $_")
             for 'creating accounts', 'changing accounts', 'DirSync', 'password policy', 'clock';
+        own_password($stack);
     }
     unlike($stack->worker->log_text, qr/IDA04/, 'the worker has nothing to complain of');
     $stack->stop;

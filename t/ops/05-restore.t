@@ -124,7 +124,13 @@ for_each_stack {
 
     wrong_order($stack);
     newer_schema($stack, @backup);
-};
+} httpd => { server => <<'CONF' };
+KeepAliveTimeout 300
+<Location "/health">
+    SetHandler idadmin-health
+    Require local
+</Location>
+CONF
 
 # The store with its keys; on PostgreSQL the database is empty.
 sub lose_everything {
@@ -142,8 +148,18 @@ sub lose_everything {
     return;
 }
 
-# An upgrade under a running worker: refused while it is seen; a worker that was thought dead sees
-# the new schema before it claims again.
+# What httpd answers: to a read, to a change (one that needs no synchronisation, because the cache is
+# made anew), to a balancer.
+sub answers {
+    my ($stack, $task) = @_;
+    my $change = $stack->delete("/v1/api/task?id=$task");
+    my $ready  = $stack->httpd->client->request('GET', '/health/ready');
+    return ($change, $stack->get('/v1/api/tasks')->{status}, $change->{status},
+        $ready->{status});
+}
+
+# An upgrade under a running worker and httpd: refused while the worker is seen; a worker that was
+# thought dead sees the new schema before it claims again, httpd before it writes.
 sub wrong_order {
     my ($stack) = @_;
     my $next = { program => 'idadminctl-next' };
@@ -160,6 +176,21 @@ sub wrong_order {
     ok(within(sub { $stack->sql('UPDATE worker SET seen_at = 0');
         $upgraded = $stack->ctl('schema', 'upgrade', '--json', $next); !$upgraded->{exit} }),
         'one whose worker was not seen for a minute') or diag $upgraded->{err};
+    # Over the same connection: the child that serves it has its connection to the store open.
+    my ($change, @statuses) = answers($stack, $queued);
+    is_deeply(\@statuses, [200, 503, 503], 'httpd of before reads, changes nothing, is not ready');
+    like($change->{json}{error}{message}, qr/being upgraded: nothing was changed/, 'and says so');
+    ok($stack->httpd->log_gets(qr/IDA0112.* is number \d+ now and this program knows \d+;/),
+        'also to its administrator');
+    delete $stack->{client};
+    $stack->httpd->restart;
+    (undef, @statuses) = answers($stack, $queued);
+    is_deeply(\@statuses, [503, 503, 503], 'started beside that schema it answers nothing');
+    ok($stack->httpd->log_gets(qr/IDA0110.* newer than this program, .*: install the newer/),
+        'and logs why');
+    my $doctor = $stack->ctl('doctor');
+    is($doctor->{exit}, 2, 'the doctor of before has a fault');
+    like($doctor->{out}, qr/store: .*newer than this\s+program/s, 'which is that');
     $worker->signal('CONT');
     ok($worker->log_gets(qr/IDA0303 .*number \d+ now and this worker knows \d+: it takes no work/),
         'the worker says that it stops') or diag $worker->log_text;
@@ -176,7 +207,10 @@ sub wrong_order {
 sub newer_schema {
     my ($stack, @backup) = @_;
     my $next = { program => 'idadminctl-next' };
-    my $restored = $stack->ctl('restore', @backup, '--json', $next);
+    my $restored;
+    # PostgreSQL may not have noticed yet that the programs are gone.
+    within(sub { $restored = $stack->ctl('restore', @backup, '--json', $next);
+        $restored->{out} !~ /The store is in use/ });
     is($restored->{exit}, 0, 'restored by the next version') or diag $restored->{err};
     ok((grep {/900-made-up applied/} @{ $restored->{json}{steps} }), 'which upgrades it');
     is(scalar @{ $restored->{json}{held} }, 2, 'and holds the same');

@@ -281,6 +281,17 @@ sub correlated {
 
     my $made = qr/^[0-9a-f]{32}$/;
     my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    for my $case (["deploy-7", IDADMIN_REQUEST_ID => 'deploy-7'],
+        [$made, IDADMIN_REQUEST_ID => "a b\n"],
+        ['4bf92f3577b34da6a3ce929d0e0e4736', TRACEPARENT => $trace]) {
+        my ($want, %env) = @$case;
+        $stack->ctl_ok(qw(task reschedule), $stack->{company}, $task, '2031-05-04',
+            { env => \%env });
+        my $newest;
+        ok(within(sub { ($newest) = @{ $stack->records('--action', 'task.reschedule') };
+            $newest->{correlationId} =~ /^(?:$want)$/ }), "a command with $$case[1] $want")
+            or diag $newest->{correlationId};
+    }
     for my $case (['none', [], $made],
         ['one that is no ID', ['X-Request-Id' => 'a b'], $made],
         ['an address', ['X-Request-Id' => 'eva@x.example'], $made],

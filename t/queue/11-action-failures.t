@@ -135,7 +135,7 @@ my @on_premises = (
     ['reports to nobody',            report_to('nobody'), 'failed',
     qr/^The manager \S+ was not found/],
     ['reports to the same person',   report_to('anna.lind'), 'failed',
-    qr/^4 people report to anna\.lind\S+, and the action names the same person/],
+    qr/^The reports of anna\.lind\S+ \(4\) cannot be taken over by the same person/],
     ['reports to the manager',       report_to(), 'done',
     qr/^4 reports now report to eva\.berg\S+$/],
     ['no reports left',              report_to(), 'already', qr/^nobody reports to anna\.lind/],
@@ -304,7 +304,7 @@ my @bare = (
     ['mail to nobody',               act(sendEmail => to => '{mail}', subject => 's', body => 'b'),
     'failed', qr/^The mail would go to the person, who has no mail address in the directory\.$/],
     ['no manager for the reports',   report_to(), 'failed',
-    qr/^1 people report to bare\.admin\S+, who has no manager/],
+    qr/^bare\.admin\S+ has no manager who could take over the reports \(1\)/],
 );
 
 sub bare {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/operation/export.h"
 #include "worker/ctl/chain.h"
 #include "worker/ctl/operation.h"
@@ -69,8 +70,9 @@ static int drain_outbox(ctl_call *ctl)
     } while (!kind && turns.more);
     return kind ? ctl_result(ctl, kind)
                 : ctl_answer(ctl, json_pack("{s:I}", "records", (json_int_t)records),
-                             "%lld records that waited in the store are in its chains.",
-                             (long long)records);
+                             "%s out of the store's outbox.",
+                             ida_count(ctl->pool, records, "record was chained",
+                                       "records were chained"));
 }
 
 static int ingest(ctl_call *ctl)
@@ -89,14 +91,13 @@ static int ingest(ctl_call *ctl)
                          "torn", (json_int_t)summary.torn, "forged", (json_int_t)summary.forged,
                          "segmentsRemoved", summary.removed, "segmentsHeld", summary.held,
                          "passedOver", summary.strangers),
-               "%lld records were read, %lld torn ones skipped; %d segments were removed, %d are "
-               "still held by a writer.",
-               (long long)summary.records, (long long)summary.torn, summary.removed, summary.held);
+               "%s read, %lld torn ones skipped; %s removed, %d still held by a writer.",
+               ida_count(ctl->pool, summary.records, "record was", "records were"),
+               (long long)summary.torn,
+               ida_count(ctl->pool, summary.removed, "segment was", "segments were"), summary.held);
     if (summary.strangers) {
-        ctl_say(
-            ctl,
-            "%d files with the name of a segment are not regular files (%s): they were skipped.",
-            summary.strangers, summary.strange);
+        ctl_say(ctl, "Skipped, because not regular: %s with the name of a segment (%s).",
+                ida_count(ctl->pool, summary.strangers, "file", "files"), summary.strange);
     }
     return CTL_DONE;
 }

@@ -253,8 +253,8 @@ static void say_whole(ctl_call *ctl, const verdict *v, int64_t records)
                      "an older copy cannot be detected.");
     }
     if (v->strays.before) {
-        ctl_say(ctl, "%lld keys and tasks without a record are from before what is kept.",
-                (long long)v->strays.before);
+        ctl_say(ctl, "From before what is kept: %s without a record.",
+                ida_count(ctl->pool, v->strays.before, "key or task", "keys and tasks"));
     }
 }
 

@@ -108,7 +108,8 @@ static int doctor(ctl_call *ctl)
                                  faults, "warnings", warnings, "checks", look.lines);
     if (!ctl_json(ctl, ida_json_keep(ctl->pool, document))) {
         say(ctl, look.lines);
-        ctl_say(ctl, "%d faults, %d warnings.", faults, warnings);
+        ctl_say(ctl, "%s, %s.", ida_count(ctl->pool, faults, "fault", "faults"),
+                ida_count(ctl->pool, warnings, "warning", "warnings"));
     }
     return (int)look.worst;
 }

@@ -2,6 +2,7 @@
  * removed and what remains. */
 #include "core/governance/erase.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "worker/ctl/ctl.h"
 #include "worker/ingest.h"
 
@@ -100,11 +101,13 @@ static int erase(ctl_call *ctl)
     if (!ctl_json(ctl, document)) {
         const json_t *one;
         size_t i;
-        ctl_say(ctl,
-                "Erased: %lld tasks, %lld access requests, %lld role assignments, %lld workflow "
-                "runs, %lld mentions elsewhere, %lld audit records.",
-                (long long)erased.tasks, (long long)erased.requests, (long long)erased.assignments,
-                (long long)erased.runs, (long long)erased.mentions, (long long)erased.audit);
+        ctl_say(ctl, "Erased: %s, %s, %s, %s, %s, %s.",
+                ida_count(ctl->pool, erased.tasks, "task", "tasks"),
+                ida_count(ctl->pool, erased.requests, "access request", "access requests"),
+                ida_count(ctl->pool, erased.assignments, "role assignment", "role assignments"),
+                ida_count(ctl->pool, erased.runs, "workflow run", "workflow runs"),
+                ida_count(ctl->pool, erased.mentions, "mention elsewhere", "mentions elsewhere"),
+                ida_count(ctl->pool, erased.audit, "audit record", "audit records"));
         ctl_say(ctl, "%s", "What stays:");
         json_array_foreach (stays, i, one) {
             ctl_say(ctl, "- %s", json_string_value(one));

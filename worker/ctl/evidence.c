@@ -2,6 +2,7 @@
  * records that prove it, and what is not proven. Reads only. */
 #include "core/operation/people/evidence.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "worker/ctl/ctl.h"
 
 static void print(ctl_call *ctl, const json_t *document)
@@ -36,11 +37,13 @@ static void print(ctl_call *ctl, const json_t *document)
         ctl_table(ctl, json_object_get(task, "steps"), steps, "No steps.");
         ctl_say(ctl, "%s", "");
     }
-    ctl_say(ctl, "Audit chain: %s, %lld records.",
+    ctl_say(ctl, "Audit chain: %s, %s.",
             json_is_true(json_object_get(json_object_get(document, "chain"), "whole")) ? "whole"
                                                                                        : "BROKEN",
-            (long long)json_integer_value(
-                json_object_get(json_object_get(document, "chain"), "records")));
+            ida_count(ctl->pool,
+                      json_integer_value(
+                          json_object_get(json_object_get(document, "chain"), "records")),
+                      "record", "records"));
     if (!json_array_size(not_proven)) {
         ctl_say(ctl, "%s",
                 "Everything that was to be revoked is revoked, and nothing has come back.");

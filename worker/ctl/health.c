@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/operation/company/health.h"
 #include "core/operation/table.h"
@@ -163,9 +164,10 @@ static void look_at_backlog(look *l)
     long long oldest = json_integer_value(json_object_get(backlog, "oldestSeconds"));
     if (oldest > BACKLOG_LATE_S) {
         add(l, HEALTH_DEGRADED, NULL, "auditBacklog",
-            ida_printf(l->ctl->pool,
-                       "%lld audit records wait for the log server %s, the oldest for %lld seconds",
-                       (long long)json_integer_value(json_object_get(backlog, "records")),
+            ida_printf(l->ctl->pool, "%s for the log server %s, the oldest for %lld seconds",
+                       ida_count(l->ctl->pool,
+                                 json_integer_value(json_object_get(backlog, "records")),
+                                 "audit record waits", "audit records wait"),
                        ida_json_string(backlog, "server"), oldest));
     }
 }

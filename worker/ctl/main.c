@@ -245,7 +245,8 @@ int main(int argc, char **argv)
     ida_env_default(&ctl.env);
     ctl.env.log = keep_line;
     ctl.env.baton = &ctl;
-    ida_correlation_take(&ctl.env, NULL, NULL, &ctl.correlation);
+    ida_correlation_take(&ctl.env, getenv("IDADMIN_REQUEST_ID"), getenv("TRACEPARENT"),
+                         &ctl.correlation);
     ctl.env.correlation = &ctl.correlation;
     zone_init(ctl.pool);
     ctl.c = ida_ctx_make(&ctl.env, ctl.pool);

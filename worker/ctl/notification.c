@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/queue/delivery.h"
 #include "core/store/audit.h"
 #include "worker/ctl/ctl.h"
@@ -121,7 +122,7 @@ static ida_kind retry_in(store *s, ida_ctx *c, void *baton)
                         tenant, event, tenant);
     }
     audit_record *record = ctl_audit(work->ctl, tenant, "notification.retry", event);
-    record->detail = ida_printf(c->pool, "%lld deliveries", (long long)work->count);
+    record->detail = ida_count(c->pool, work->count, "delivery", "deliveries");
     return store_audit_add(s, c, record);
 }
 
@@ -136,7 +137,8 @@ static int retry(ctl_call *ctl)
     kind = kind ? kind : store_transaction(s, ctl->c, retry_in, &work);
     return kind ? ctl_result(ctl, kind)
                 : ctl_answer(ctl, json_pack("{s:I}", "queued", (json_int_t)work.count),
-                             "%lld deliveries are retried at once.", (long long)work.count);
+                             "%s retried at once.",
+                             ida_count(ctl->pool, work.count, "delivery is", "deliveries are"));
 }
 
 const ctl_command ctl_notification_commands[] = {

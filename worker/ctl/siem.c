@@ -1,5 +1,6 @@
 /* idadminctl about the log server of audit_siem: what waits for it, and whom a hash means there. */
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/store/chain_key.h"
 #include "core/store/forward.h"
 #include "core/store/tenant.h"
@@ -47,12 +48,16 @@ void ctl_backlog_say(ctl_call *ctl, const json_t *backlog)
         return;
     }
     ctl_say(ctl,
-            problem   ? "Log server %s: %lld audit records are known to wait: %s"
-            : records ? "Log server %s: %lld audit records wait, the oldest for %s seconds."
+            problem   ? "Log server %s: %s known to wait: %s"
+            : records ? "Log server %s: %s, the oldest for %s."
                       : "Log server %s: no audit record waits.",
-            ida_json_string(backlog, "server"), (long long)records,
+            ida_json_string(backlog, "server"),
+            problem ? ida_count(ctl->pool, records, "audit record is", "audit records are")
+                    : ida_count(ctl->pool, records, "audit record waits", "audit records wait"),
             problem ? problem
-                    : ida_json_text(ctl->pool, json_object_get(backlog, "oldestSeconds")));
+                    : ida_count(ctl->pool,
+                                json_integer_value(json_object_get(backlog, "oldestSeconds")),
+                                "second", "seconds"));
 }
 
 int ctl_audit_pseudonym(ctl_call *ctl)

@@ -1,5 +1,6 @@
 /* Owns how the audit spool of this node is shown. Must not know its segments. */
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "worker/ctl/health.h"
 #include "worker/ingest.h"
 
@@ -13,10 +14,10 @@ json_t *ctl_spool_json(ctl_call *ctl, store *s)
         problem = ida_printf(ctl->pool, "%s",
                              ctl->c->message ? ctl->c->message : ida_kind_text(kind));
     } else if (waiting.unreadable || waiting.strangers) {
-        problem = ida_printf(
-            ctl->pool,
-            "%d segments cannot be opened, %d files are not regular files and were skipped",
-            waiting.unreadable, waiting.strangers);
+        problem = ida_printf(ctl->pool, "%s cannot be opened, %s and skipped",
+                             ida_count(ctl->pool, waiting.unreadable, "segment", "segments"),
+                             ida_count(ctl->pool, waiting.strangers, "file is not a regular file",
+                                       "files are not regular files"));
     }
     ida_ctx_clear(ctl->c);
     json_t *spool = json_pack("{s:s, s:i, s:I, s:i}", "directory", config->spool, "segments",
@@ -34,13 +35,15 @@ void ctl_spool_say(ctl_call *ctl, const json_t *spool)
 {
     const char *problem = ida_json_string(spool, "problem");
     json_int_t segments = json_integer_value(json_object_get(spool, "segments"));
-    ctl_say(ctl,
-            segments
-                ? "Audit spool %s: %lld segments with %lld bytes wait, the oldest for %lld seconds."
-                : "Audit spool %s: nothing waits.",
-            ida_json_string(spool, "directory"), (long long)segments,
-            (long long)json_integer_value(json_object_get(spool, "bytes")),
-            (long long)json_integer_value(json_object_get(spool, "oldestSeconds")));
+    ctl_say(
+        ctl,
+        segments ? "Audit spool %s: %s with %s %s, the oldest for %s."
+                 : "Audit spool %s: nothing waits.",
+        ida_json_string(spool, "directory"), ida_count(ctl->pool, segments, "segment", "segments"),
+        ida_count(ctl->pool, json_integer_value(json_object_get(spool, "bytes")), "byte", "bytes"),
+        segments == 1 ? "waits" : "wait",
+        ida_count(ctl->pool, json_integer_value(json_object_get(spool, "oldestSeconds")), "second",
+                  "seconds"));
     if (problem) {
         ctl_say(ctl, "Audit spool: %s.", problem);
     }

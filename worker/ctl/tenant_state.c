@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/governance/end.h"
 #include "core/store/tenant.h"
@@ -108,17 +109,20 @@ static ida_kind may_go(deletion *d)
                         d->id, d->id);
     }
     if (f->running) {
-        return ida_fail(ctl->c, IDA_CONFLICT,
-                        "%lld tasks of tenant %s are running; wait until they have ended.",
-                        (long long)f->running, d->id);
+        return ida_fail(ctl->c, IDA_CONFLICT, "%s in tenant %s; wait until none is.",
+                        ida_count(ctl->pool, f->running, "task is running", "tasks are running"),
+                        d->id);
     }
     if ((f->open_tasks || f->unsent) && !ctl_value(ctl, "discard-open")) {
-        return ida_fail(ctl->c, IDA_CONFLICT,
-                        "Tenant %s has %lld tasks that are queued or need attention, and %lld "
-                        "events that a receiver has not accepted. Let them end or cancel them "
-                        "(`idadminctl task list %s --state queued,attention`), or give "
-                        "--discard-open.",
-                        d->id, (long long)f->open_tasks, (long long)f->unsent, d->id);
+        return ida_fail(
+            ctl->c, IDA_CONFLICT,
+            "Tenant %s has %s, and %s that a receiver has not accepted. Let them end or "
+            "cancel them (`idadminctl task list %s --state queued,attention`), or "
+            "give --discard-open.",
+            d->id,
+            ida_count(ctl->pool, f->open_tasks, "task that is queued or needs attention",
+                      "tasks that are queued or need attention"),
+            ida_count(ctl->pool, f->unsent, "event", "events"), d->id);
     }
     return IDA_OK;
 }
@@ -126,15 +130,18 @@ static ida_kind may_go(deletion *d)
 static void say_what_goes(deletion *d)
 {
     const governance_end *f = &d->figures;
+    apr_pool_t *pool = d->document.ctl->pool;
     ctl_say(d->document.ctl,
-            "Of tenant %s (%s) go: %lld people of the cache, %lld tasks with %lld events (%lld not "
-            "accepted yet), %lld access requests, %lld role assignments, %lld API keys, and its "
-            "document but for ID, name, domain and retention.\n"
+            "Of tenant %s (%s) go: %s of the cache, %s with %s (%lld not accepted yet), %s, %s, "
+            "%s, and its document but for ID, name, domain and retention.\n"
             "What stays: the audit log, until its retention ends; the directories, which are not "
             "touched; secrets in files; backups. `idadminctl audit export %s` exports the log.",
-            d->id, d->document.stored->name, (long long)f->people, (long long)f->tasks,
-            (long long)f->events, (long long)f->unsent, (long long)f->requests,
-            (long long)f->assignments, (long long)f->keys, d->id);
+            d->id, d->document.stored->name, ida_count(pool, f->people, "person", "people"),
+            ida_count(pool, f->tasks, "task", "tasks"),
+            ida_count(pool, f->events, "event", "events"), (long long)f->unsent,
+            ida_count(pool, f->requests, "access request", "access requests"),
+            ida_count(pool, f->assignments, "role assignment", "role assignments"),
+            ida_count(pool, f->keys, "API key", "API keys"), d->id);
 }
 
 /* 1: a person has typed the ID, here or behind --yes. */

@@ -29,8 +29,8 @@ void directory_report_warning(report *r, const char *check, const char *detail)
 
 static const char *expiring(apr_pool_t *pool, int64_t ends, int64_t now, const char *advice)
 {
-    long long days = (ends - now) / DAY_MS;
-    return ida_printf(pool, "expires in %lld day%s, on %.10s: %s", days, days == 1 ? "" : "s",
+    return ida_printf(pool, "expires in %s, on %.10s: %s",
+                      ida_count(pool, (ends - now) / DAY_MS, "day", "days"),
                       ida_utc_text(pool, ends), advice);
 }
 
@@ -44,8 +44,9 @@ void directory_report_days(report *r, apr_pool_t *pool, const char *check, int64
         directory_report_warning(r, check, expiring(pool, ends, now, advice));
     } else {
         directory_report_line(r, check, 1,
-                              ida_printf(pool, "valid for another %lld days, until %.10s",
-                                         (long long)((ends - now) / DAY_MS), at));
+                              ida_printf(pool, "valid for another %s, until %.10s",
+                                         ida_count(pool, (ends - now) / DAY_MS, "day", "days"),
+                                         at));
     }
 }
 

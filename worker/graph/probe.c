@@ -95,18 +95,18 @@ static void check_certificate(probe *p)
     }
     const char *fault = read_end(k->pool, g->certificate_file, &at);
     int64_t days = (at - ida_now(g->env)) / DAY_MS;
+    const char *left = ida_count(k->pool, days, "day", "days");
     directory_class class = DIRECTORY_OK;
     if (fault) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", g->certificate_file,
                            fault);
     } else if (days < EXPIRY_DAYS) {
-        class = graph_fail(
-            k, DIRECTORY_CONFIG, NULL,
-            "certificateFile %s ends in %lld days: upload a new one's public part in time",
-            g->certificate_file, (long long)days);
+        class = graph_fail(k, DIRECTORY_CONFIG, NULL,
+                           "certificateFile %s ends in %s: upload a new one's public part in time",
+                           g->certificate_file, left);
     }
     directory_report_judge(&p->report, "certificate", class,
-                           ida_printf(k->pool, "holds for another %lld days", (long long)days));
+                           apr_pstrcat(k->pool, "holds for another ", left, NULL));
 }
 
 static void check_server(probe *p, const char *url)

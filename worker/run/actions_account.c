@@ -212,14 +212,14 @@ step_end action_transfer_reports(run *r)
     to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn
                                                     : run_person_fill(r->pool, &p, given);
     if (!*to) {
-        return step_fails(r, "%d people report to %s, who has no manager to take them over.",
-                          reports.count, p.upn);
+        return step_fails(r, "%s has no manager who could take over the reports (%d).", p.upn,
+                          reports.count);
     }
     if (strcasecmp(to, p.upn) == 0) {
         return step_fails(r,
-                          "%d people report to %s, and the action names the same person to take "
-                          "them over: name somebody else.",
-                          reports.count, p.upn);
+                          "The reports of %s (%d) cannot be taken over by the same person: name "
+                          "another one in the action.",
+                          p.upn, reports.count);
     }
     if (strcmp(to, p.manager_upn) != 0) {
         p.manager_id = NULL; /* the account belongs to another person; the directory refuses a

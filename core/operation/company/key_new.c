@@ -9,7 +9,6 @@
 #include "core/operation/param.h"
 #include "core/operation/table.h"
 #include "core/store/key.h"
-#include "core/store/tenant.h"
 #include "core/tenant/credentials.h"
 #include "core/tenant/new_key.h"
 #include "core/zone/zone.h"
@@ -208,8 +207,7 @@ static ida_kind rotate(ida_call *call, store *s, ida_ctx *c)
     store_key old;
     const char *mark;
     int64_t ends;
-    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
-    kind = kind ? kind : store_key_find(s, c, call->asked->tenant->id, in->given.username, &old);
+    ida_kind kind = store_key_find(s, c, call->asked->tenant->id, in->given.username, &old);
     if (!kind && !old.key_hash) {
         kind = ida_fail(c, IDA_NOT_FOUND, "There is no API key of %s in this company.",
                         in->given.username);

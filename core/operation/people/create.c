@@ -17,7 +17,6 @@
 #include "core/operation/tasks/queued.h"
 #include "core/operation/tasks/warn.h"
 #include "core/queue/change.h"
-#include "core/store/tenant.h"
 #include "core/tenant/naming.h"
 #include "core/zone/schedule.h"
 
@@ -185,8 +184,8 @@ static ida_kind work(ida_call *call, store *s, ida_ctx *c)
     json_t *warnings = ida_json_keep(
         c->pool, json_copy(in->person.warnings)); /* a new copy if the transaction is repeated */
     int restored = 0;
-    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
-    if (!kind && in->person.replaces) {
+    ida_kind kind = IDA_OK;
+    if (in->person.replaces) {
         kind = ida_op_replace_hire(call, s, c, &in->person);
     }
     if (!kind && in->person.employee_id) {

@@ -12,7 +12,6 @@
 #include "core/operation/tasks/queued.h"
 #include "core/operation/tasks/warn.h"
 #include "core/queue/change.h"
-#include "core/store/tenant.h"
 #include "core/zone/schedule.h"
 
 typedef struct delete_input {
@@ -94,11 +93,7 @@ static ida_kind work(ida_call *call, store *s, ida_ctx *c)
         c->pool, json_copy(in->wanted.warnings)); /* a new copy if the transaction is repeated */
     ida_user *user;
     ida_task *task, *moved;
-    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
-    if (kind) {
-        return kind;
-    }
-    kind = governance_whom(s, c, call->asked->tenant->id, in->wanted.upn, &user);
+    ida_kind kind = governance_whom(s, c, call->asked->tenant->id, in->wanted.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, in->wanted.upn);
     }

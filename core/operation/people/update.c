@@ -16,7 +16,6 @@
 #include "core/operation/tasks/warn.h"
 #include "core/queue/change.h"
 #include "core/queue/rehire.h"
-#include "core/store/tenant.h"
 #include "core/tenant/naming.h"
 #include "core/tenant/shape.h"
 #include "core/zone/schedule.h"
@@ -218,8 +217,7 @@ static ida_kind work(ida_call *call, store *s, ida_ctx *c)
     ida_task *task;
     update.warnings = ida_json_keep(
         c->pool, json_copy(in->wanted.warnings)); /* a new copy if the transaction is repeated */
-    ida_kind kind = store_tenant_lock(s, c, call->asked->tenant->id);
-    kind = kind ? kind : governance_whom(s, c, call->asked->tenant->id, update.upn, &user);
+    ida_kind kind = governance_whom(s, c, call->asked->tenant->id, update.upn, &user);
     if (kind == IDA_NOT_FOUND) {
         return ida_op_no_such_user(call, s, c, update.upn);
     }

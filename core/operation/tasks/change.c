@@ -182,8 +182,7 @@ static ida_kind check_seen(ida_ctx *c, const ida_task_change *change)
 
 ida_kind ida_task_change_in(store *s, ida_ctx *c, ida_task_change *change)
 {
-    ida_kind kind = store_tenant_lock(s, c, change->tenant);
-    kind = kind ? kind : queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
+    ida_kind kind = queue_task_get(s, c, change->tenant, change->id, 0, &change->task);
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, IDA_NOT_FOUND, "No task with the id \"%s\" exists in this tenant.",
                         ida_clean(c->pool, change->id, strlen(change->id), 64));

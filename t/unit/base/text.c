@@ -392,6 +392,13 @@ static void misspellings(void)
     is_int(ida_similar(longest, longest), 0, "names beyond all bounds");
 }
 
+static void counts(void)
+{
+    is_str(ida_count(pool, 1, "task", "tasks"), "1 task", "one");
+    is_str(ida_count(pool, 0, "task", "tasks"), "0 tasks", "none");
+    is_str(ida_count(pool, INT64_MAX, "task", "tasks"), "9223372036854775807 tasks", "most");
+}
+
 int main(void)
 {
     setup();
@@ -405,5 +412,6 @@ int main(void)
     encodings();
     times_and_ids();
     misspellings();
+    counts();
     return done();
 }

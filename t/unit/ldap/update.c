@@ -338,7 +338,7 @@ static void managers(directory *d)
     ok(!user.cache.manager_dn && user.managers == 2, "neither is taken for hers");
     is_class(ops->probe(d, pool, report, &e), DIRECTORY_OK, &e, "the doctor");
     ok(strstr(json_dumps(report, 0),
-              "1 people have several values of manager, so none of them is taken for the manager: "
+              "1 person has several values of manager, so none of them is taken for the manager: "
               "uid=elin.strand,") != NULL,
        "names her");
     is_class(ops->set_manager(d, pool, elin, NULL, &manager, &e), DIRECTORY_OK, &e,

@@ -123,12 +123,22 @@ static int64_t sign_in_of(const ld_dialect *t, apr_pool_t *pool, const ld_entry 
     return at;
 }
 
+const char *ld_own_base(const ld_call *k)
+{
+    const struct berval *sid = &k->d->own_sid;
+    return sid->bv_val
+               ? apr_pstrcat(k->pool, "<SID=",
+                             ida_hex(k->pool, (const unsigned char *)sid->bv_val, sid->bv_len), ">",
+                             NULL)
+               : k->d->bind_dn;
+}
+
 int64_t ld_own_sign_in(ld_call *k)
 {
     const directory *d = k->d;
     const ld_entry *entry = NULL;
     if (d->bind != LD_BIND_SIMPLE ||
-        ld_read(k, d->bind_dn, d->dialect->sign_ins, "read our own account", &entry)) {
+        ld_read(k, ld_own_base(k), d->dialect->sign_ins, "read our own account", &entry)) {
         return 0;
     }
     return entry ? sign_in_of(d->dialect, k->pool, entry) : 0;

@@ -17,11 +17,14 @@ directory_class ld_user_by_id(ld_call *k, const char *id, directory_user *user);
 directory_class ld_user_by_upn(ld_call *k, const char *upn, directory_user *user);
 
 /* When our account last signed in, as its own entry shows it (our bind was a sign-in); ms, 0: not
- * recorded, not shown, or we do not bind by a DN. */
+ * recorded, not shown, or we do not bind by a password. */
 int64_t ld_own_sign_in(ld_call *k);
+/* Where our own entry is read: by the SID that Active Directory reports, because bindDn may be a
+ * login name there, else at bindDn. */
+const char *ld_own_base(const ld_call *k);
 
 /* How old our bind password is: when it was changed and when it expires (ms UTC; 0: not shown, or
- * never), and by what that is known, for people. Of a bind by DN and password alone. */
+ * never), and by what that is known, for people. Of a bind by password alone. */
 typedef struct ld_own_password {
     int64_t changed, ends;
     const char *by;

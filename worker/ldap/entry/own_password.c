@@ -43,7 +43,7 @@ void ld_own_password_look(ld_call *k, ld_own_password *out)
     const char *policy = NULL;
     *out = (ld_own_password){0};
     if (d->bind != LD_BIND_SIMPLE ||
-        ld_read(k, d->bind_dn, attributes, "read our own account", &own)) {
+        ld_read(k, ld_own_base(k), attributes, "read our own account", &own)) {
         own = NULL;
     }
     if (own) {
@@ -62,7 +62,8 @@ void ld_own_password_look(ld_call *k, ld_own_password *out)
     }
     if (d->password_grace >= 0) {
         out->ends = out->ends && out->ends < ida_now(d->env) ? out->ends : ida_now(d->env);
-        out->by = ida_printf(k->pool, "the server takes it %d more times", d->password_grace);
+        out->by = ida_printf(k->pool, "the server takes it %s",
+                             ida_count(k->pool, d->password_grace, "more time", "more times"));
     }
     *k->e = (directory_error){0};
 }

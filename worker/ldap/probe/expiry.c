@@ -47,8 +47,9 @@ void ld_probe_own_password(ld_call *k, report *r)
         return;
     }
     ld_own_password_look(k, &own);
-    const char *age = own.changed ? ida_printf(k->pool, "changed %lld days ago",
-                                               (long long)((now - own.changed) / DAY_MS))
+    const char *age = own.changed ? ida_printf(k->pool, "changed %s ago",
+                                               ida_count(k->pool, (now - own.changed) / DAY_MS,
+                                                         "day", "days"))
                                   : "its age is not shown to our account";
     if (own.ends) {
         directory_report_days(

@@ -144,20 +144,21 @@ static void check_kind(probe *p, const char *base, const char *filter, const cha
     if (!class && address) {
         directory_report_line(
             &p->report, "addresses", !s.shared,
-            s.shared ? ida_printf(k.pool,
-                                  "%lld values of %s are those of several people, who can be named "
-                                  "by object ID alone: %s",
-                                  (long long)s.shared, address, s.sharing)
-                     : apr_pstrcat(k.pool, "no two people share a value of ", address, NULL));
+            s.shared
+                ? ida_printf(k.pool,
+                             "%s of %s that several people share, who can be named by object "
+                             "ID alone: %s",
+                             ida_count(k.pool, s.shared, "value", "values"), address, s.sharing)
+                : apr_pstrcat(k.pool, "no two people share a value of ", address, NULL));
         directory_report_line(
             &p->report, "managers", !s.several,
-            s.several
-                ? ida_printf(k.pool,
-                             "%lld people have several values of %s, so none of them is taken "
-                             "for the manager: %s",
-                             (long long)s.several, k.d->dialect->manager, s.managed)
-                : apr_pstrcat(k.pool, "nobody has several values of ", k.d->dialect->manager,
-                              NULL));
+            s.several ? ida_printf(k.pool,
+                                   "%s several values of %s, so none of them is taken for the "
+                                   "manager: %s",
+                                   ida_count(k.pool, s.several, "person has", "people have"),
+                                   k.d->dialect->manager, s.managed)
+                      : apr_pstrcat(k.pool, "nobody has several values of ", k.d->dialect->manager,
+                                    NULL));
     }
 }
 
@@ -371,10 +372,11 @@ static void check_elsewhere(probe *p)
         class   ? apr_pstrcat(k->pool, "were not looked at: ", k->e->message, NULL)
         : s.one ? ida_printf(
                       k->pool,
-                      "not managed: %lld groups outside groupBase, %lld entries of other kinds "
+                      "not managed: %s outside groupBase, %s of other kinds "
                       "(organizationalRole, nisNetgroup), such as %s: an offboarding names those "
                       "that hold the person and leaves them as they are",
-                      (long long)s.outside, (long long)s.others, s.one)
+                      ida_count(k->pool, s.outside, "group", "groups"),
+                      ida_count(k->pool, s.others, "entry", "entries"), s.one)
                 : "none: our account sees no group outside groupBase and no organizationalRole or "
                   "nisNetgroup");
 }
