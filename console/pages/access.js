@@ -164,10 +164,10 @@ async function template({ company, query, signal }) {
     title: one.name, back: 'templates',
     actions: write && button(t('role.assign'), { kind: 'primary', icon: 'add', run: give }),
     view: () => [card({ title: bdi(one.name) }, one.description && el('p', null, bdi(one.description)), facts([
-      [t('role.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
+      [t('access.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
         ? el('a', { href: href('access', 'groups', { group: each.id }) }, bdi(each.name))
         : [bdi(each.name), ' ', pill(t('role.missing'), 'warn', 'attention')])))],
-      [t('role.licenses'), one.licenses.length ? listed(one.licenses) : null],
+      [t('person.licenses'), one.licenses.length ? listed(one.licenses) : null],
     ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.view())],
   };
 }

@@ -124,7 +124,7 @@ function known(one, company, found, run) {
   facts([
     [t('co.asOf'), one.asOf && [when(one.asOf, 'second'), ' (', age(one.asOf), ')']],
     [t('co.signIns'), one.signInsAsOf ? when(one.signInsAsOf) : t('co.noSignIns')],
-    [t('co.address'), bdi(one.address)],
+    [t('log.address'), bdi(one.address)],
     [t('co.holds'), t('co.counts', { users: number(one.users), groups: number(one.groups) })],
     [t('co.interval'), duration(one.syncInterval * 1000)],
     [t('co.guard'), percent(one.deletionGuard / 100)],

@@ -93,7 +93,7 @@ const columns = () => [
   { label: t('field.manager'), cell: ({ values }) => bdi(values.manager) },
   { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc, 'cell')
     : [values.date, values.time].filter(Boolean).join(' ')) },
-  { label: t('hires.outcome'), kind: 'wide', cell: outcome },
+  { label: t('field.accountEnabled'), kind: 'wide', cell: outcome },
 ];
 
 export async function page({ company, signal }) {

@@ -27,7 +27,7 @@ function factsOf(user) {
   const never = el('span', { class: 'muted' }, t('person.noSignIn'));
   const signIn = (name) => [t(`person.${name}`), signIns[name] ? when(signIns[name])
     : name === 'lastSignInAt' ? never : null];
-  return [card({ title: t('person.profile') }, facts([
+  return [card({ title: t('person.tab.profile') }, facts([
     ...PROFILE.map((name) => [t(NAMES[name] || (name === 'displayName' || name === 'mail'
       ? `person.${name}` : `field.${name}`)), user[name] && bdi(user[name])]),
     [t('field.manager'), manager && el('a', { href: href('person', manager.id) },
@@ -35,7 +35,7 @@ function factsOf(user) {
     signIn('lastSignInAt'), signIn('lastNonInteractiveSignInAt'), signIn('lastSuccessfulSignInAt'),
     [t('person.licenses'), user.licenses.length ? user.licenses.map((one) => el('div', null, bdi(one)))
       : t('none')],
-    [t('person.directories'), user.directories.map(directoryName).join(', ')],
+    [t('overview.title.directories'), user.directories.map(directoryName).join(', ')],
     [t('person.created'), when(user.createdAt, 'day')],
   ])), card({ title: t('person.ids') }, facts([
     [t('person.upn'), copyable(user.userPrincipalName ?? '–')], [t('person.id'), copyable(user.id)],

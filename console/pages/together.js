@@ -10,7 +10,7 @@ const setManager = (items) => {
   const manager = field({ name: 'manager', kind: 'person', label: t('field.manager') });
   return many({
     title: t('together.manager.ask', { n: items.length }), items, fields: [manager],
-    verb: t('together.manager.go'), sum: 'together.manager.sum',
+    verb: t('together.manager'), sum: 'together.manager.sum',
     check: (values) => (manager.unclear() ? [{ name: 'manager', message: t('form.pick') }]
       : required(values, 'manager')),
     each: (one, values, key) => send('PATCH', 'user', { key, body: { userPrincipalName: one.id, ...values } }),
@@ -32,7 +32,7 @@ async function offboard(items, company) {
   return many({
     title: t('together.offboard.ask', { n: items.length }), items, fields, danger: true,
     verb: t('together.offboard.go', { n: items.length }), sum: 'together.offboard.sum',
-    lead: () => [el('p', null, t('offboard.canMove')), own && box('bad', t('offboard.own')),
+    lead: () => [el('p', null, t('offboard.canMove')), own && box('bad', t('person.own')),
       brakeWords(brake, items.length)],
     check: (values) => [...required(values, 'date', 'time'),
       ...(values.date && values.date < dayOf() ? [{ name: 'date', message: t('together.past') }] : [])],
