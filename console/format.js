@@ -18,8 +18,9 @@ const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).
 /* The Overview does without a half of the texts, which every other page asks for. */
 let rest;
 export const allTexts = () => {
-  rest ||= import(`./i18n/${lang}.tasks.js`).then((file) => { Object.assign(texts, flat(file.default)); },
-    (error) => { rest = null; throw error; });
+  rest ||= Promise.all([import(`./i18n/${lang}.tasks.js`), lang !== 'en' && learn(lang)])
+    .then(([file]) => { Object.assign(texts, flat(file.default)); },
+      (error) => { rest = null; throw error; });
   return rest;
 };
 
@@ -130,14 +131,15 @@ const fieldOf = (words) => {
  * again. */
 export function said(words) {
   if (lang === 'en') return answered(words) ?? words;
+  if (/^\S+@\S+$/.test(words)) return words; // an address alone
   if (!sentences) learn(lang);
   const own = (words.includes('; ') && parts(words, '; ', said)) || whole(words)
     || parts(words, ', ', fieldOf) || answered(words);
   if (own) return own;
-  // A step and what became of it.
+  // A step, or a field, and what became of it.
   const [, step, rest] = words.match(/^(\S+\/\d+ \w+|[a-z]\w+(?:@\w+)?): (.*)$/s) || [];
   const of = step && said(rest);
-  return of ? `${stepName(step).name}: ${of}` : null;
+  return of ? `${has(`field.${step}`) ? t(`field.${step}`) : stepName(step).name}: ${of}` : null;
 }
 
 /* --- dates --- */
@@ -236,6 +238,7 @@ export function when(instant, style = 'minute', { forYou } = {}) {
     const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
+    if (day && style === 'cell') content = content.replaceAll(' ', '\u00a0');
   }
   const node = element(instant, content);
   return forYou && forViewer(instant)

@@ -160,7 +160,7 @@ export default {
     in: '{step} ({directory})', workflow: 'workflow {workflow}, action {at}',
   },
   action: {
-    plain: '{action} {target}', nobody: 'somebody', dryRun: 'dry run', replay: 'asked again',
+    plain: 'called {action} {target}', nobody: 'somebody', dryRun: 'dry run', replay: 'asked again',
     user: { create: 'queued the hire of {target}', update: 'queued a change of {target}', delete: 'queued the offboarding of {target}', get: 'looked up {target}', details: 'looked at {target}', access: 'looked at the access of {target}' },
     'users.search': 'searched for people', 'evidence.get': 'looked at the evidence of {target}',
     'credentials.refused': 'was refused: wrong key or secret',

@@ -14,9 +14,9 @@ export default {
   'role.missing': 'not in the directory',
   'action.task': { start: 'began a task of {target}', step: 'carried out “{step}” for {target}', done: 'finished a task of {target}',
   failed: 'could not finish a task of {target}', attention: 'holds a task of {target}',
-  waits: 'waits with a task of {target}' }, 'action.tenant': { apply: 'applied the tenant document',
+  waits: 'waits with a task of {target}' }, 'action.tenant': { apply: 'applied the tenant document', pause: 'paused the company', resume: 'let the company go on',
   seal: 'sealed the tenant document' }, 'action.cache': { reset: 'had a directory read anew' },
-  'action.audit': { ingest: 'took in records of another node' },
+  'action.audit': { ingest: 'took in records of another node', retention: 'removed records past their time' },
   'action.person': { erase: 'erased a person' }, 'source.tenant': '(of the company)',
   'source.server': '(of the server)',
   export: {
@@ -78,7 +78,7 @@ export default {
   },
   access: {
     groups: 'Groups', templates: 'Role templates', requests: 'Requests',
-    back: { groups: 'All groups', templates: 'All role templates' }, 'read-only': 'Read only',
+    'read-only': 'Read only',
     full: 'Full access', legacy: 'Both (older)',
   },
   group: {
@@ -335,7 +335,7 @@ export default {
     goNow: 'Offboard now',
   },
   person: {
-    displayName: 'Name', mail: 'Mail', lastSignInAt: 'Last sign-in',
+    displayName: 'Name', mail: 'Mail', lastSignInAt: 'Last sign‑in',
     lastNonInteractiveSignInAt: 'Last sign-in of a program',
     lastSuccessfulSignInAt: 'Last sign-in that succeeded',
     noSignIn: 'never, or not recorded by the directory', licenses: 'Licences',

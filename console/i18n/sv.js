@@ -163,7 +163,7 @@ export default {
     in: '{step} ({directory})', workflow: 'arbetsflödet {workflow}, åtgärd {at}',
   },
   action: {
-    plain: '{action} {target}', nobody: 'någon', dryRun: 'provkörning', replay: 'frågat igen',
+    plain: 'anropade {action} {target}', nobody: 'någon', dryRun: 'provkörning', replay: 'frågat igen',
     user: { create: 'lade nyanställningen av {target} i kö', update: 'lade en ändring av {target} i kö', delete: 'lade avslutet för {target} i kö', get: 'slog upp {target}', details: 'tittade på {target}', access: 'tittade på behörigheter för {target}' },
     'users.search': 'sökte personer', 'evidence.get': 'tittade på bevisen om {target}',
     'credentials.refused': 'nekades: fel nyckel eller hemlighet',

@@ -15,10 +15,10 @@ export default {
   'action.task': { start: 'påbörjade ett ärende för {target}', step: 'utförde ”{step}” för {target}', done: 'slutförde ett ärende för {target}',
   failed: 'kunde inte slutföra ett ärende för {target}',
   attention: 'håller ett ärende för {target}', waits: 'väntar med ett ärende för {target}' },
-  'action.tenant': { apply: 'tog företagets dokument i bruk',
+  'action.tenant': { apply: 'tog företagets dokument i bruk', pause: 'pausade företaget', resume: 'lät företaget gå vidare',
   seal: 'förseglade företagets dokument' },
   'action.cache': { reset: 'lät läsa en katalog från början' },
-  'action.audit': { ingest: 'tog in poster från en annan nod' },
+  'action.audit': { ingest: 'tog in poster från en annan nod', retention: 'tog bort poster vars tid är över' },
   'action.person': { erase: 'raderade en person' }, 'source.tenant': '(företagets)',
   'source.server': '(serverns)',
   export: {
@@ -82,7 +82,7 @@ export default {
   },
   access: {
     groups: 'Grupper', templates: 'Rollmallar', requests: 'Begäranden',
-    back: { groups: 'Alla grupper', templates: 'Alla rollmallar' }, 'read-only': 'Läser bara',
+    'read-only': 'Läser bara',
     full: 'Full behörighet', legacy: 'Båda (äldre)',
   },
   group: {

@@ -194,7 +194,7 @@ const changes = (body, before) => facts(Object.keys(body)
   .filter((name) => !['userPrincipalName', 'date', 'time'].includes(name))
   .map((name) => [label(name), el('span', null, name !== 'profilePhoto' && [
     el('del', { class: 'muted' }, told(name, before[name] ?? '')), ' → '],
-  el('strong', null, told(name, body[name], 'change.cleared')))]), { wide: true });
+  el('strong', null, told(name, body[name], 'change.cleared')))]), { kind: 'wide' });
 
 async function change(values, before) {
   const body = await bodyOf(values, before);

@@ -105,7 +105,7 @@ async function section({ company, params: { id }, query, signal }) {
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
   const filter = groups ? null : narrowing(query, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
-    title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
+    title: t(`hyg.${id}`), lead: el('span', { class: 'roomy' }, t(`hyg.${id}.text`, { n: staleAfterDays })),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
     path: [[t('nav.hygiene'), href('hygiene', '', asked(query))]],
   }), ...more);

@@ -33,7 +33,7 @@ const parameters = (one) => facts([
   ...Object.entries(one.parameters || {}).map(([name, value]) => [el('code', null, name),
     name === 'taskId' ? el('a', { href: href('task', value) }, value)
       : bdi(typeof value === 'object' ? JSON.stringify(value) : String(value))]),
-], { wide: true });
+], { kind: 'wide' });
 
 /* --- the chain --- */
 

@@ -39,7 +39,7 @@ function factsOf(user) {
     [t('person.created'), when(user.createdAt, 'day')],
   ])), card({ title: t('person.ids') }, facts([
     [t('person.upn'), copyable(user.userPrincipalName ?? '–')], [t('person.id'), copyable(user.id)],
-  ], { wide: true }))];
+  ], { kind: 'wide' }))];
 }
 
 /* How somebody came to a membership, in words. */
@@ -96,11 +96,13 @@ function evidence({ user, signal }) {
   return part(() => get('user/evidence', { user: user.id }, signal), (data) => {
     const step = (one) => {
       const { name, by } = stepName(one.name);
+      const sign = ['failed', 'error'].includes(one.outcome) ? { icon: 'failed', tone: 'bad' }
+        : one.proof ? { icon: 'done', tone: 'ok' } : { icon: 'attention', tone: 'warn' };
       return {
-        icon: one.proof ? 'done' : 'attention', tone: one.proof ? 'ok' : 'warn', title: name,
+        ...sign, title: name,
         beside: one.at && when(one.at, 'second'),
-        detail: [by, word('outcome', one.outcome ?? 'waits'), quote(one.detail), one.proof ? t('evidence.record', { record: one.proof.seq })
-          : t('evidence.noRecord')].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
+        detail: [by, word('outcome', one.outcome ?? 'waits'), one.proof ? t('evidence.record', { record: one.proof.seq })
+          : t('evidence.noRecord'), quote(one.detail)].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
       };
     };
     return [

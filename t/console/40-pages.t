@@ -86,8 +86,10 @@ sub english {
                 && !at.closest('code, pre, .copyable, bdi:not(.quote, .quote bdi)')
                 && word.test(node.data)) found.push(node.data);
         }
-        return found.concat([...page.querySelectorAll('[lang=en]')]
-            .filter((one) => one.checkVisibility()).map((one) => one.innerText));
+        // Nor is it said that there is an explanation, which only a reader of English would have.
+        return found.concat([...page.querySelectorAll('[lang=en], .quote')].filter((one) =>
+            one.checkVisibility() && (one.lang || /engelska/.test(one.innerText)))
+            .map((one) => one.innerText));
 JS
 }
 
@@ -124,6 +126,11 @@ my @outcomes = (
         . 'set a new password, otherwise the person cannot sign in.',
     'The tenant\'s user seat limit is reached: the account was not enabled.',
     'must be a date of the calendar written YYYY-MM-DD',
+    'country: is not kept by this directory (its schema has no place for c)',
+    'country: this directory keeps two-letter codes only; "Sverige" was left out',
+    'middleName: this directory keeps initials only (K)',
+    'the account is enabled, but its end (accountExpires) is over: the person cannot sign in with '
+        . 'it until that is changed in the directory',
 );
 
 sub paint {

@@ -105,10 +105,14 @@ subtest 'several people at once' => sub {
     asked(qr/must not be before today/, 'not in the past');
     is(scalar tasks_of(userDelete => @people), 0, 'nothing is queued yet');
     $browser->type('dialog[open] [name=date]', '2031-05-05');
+    $browser->type('dialog[open] [name=comment]', 'The branch closes');
     press('Offboard 10');
     $browser->until('what came of it', sub { main() =~ /10 offboardings are queued/ });
-    is_deeply([map { "$_->{scheduledAt}" =~ s/T.*//r } tasks_of(userDelete => @people)],
+    my @left = tasks_of(userDelete => @people);
+    is_deeply([map { "$_->{scheduledAt}" =~ s/T.*//r } @left],
         [('2031-05-05') x 10], 'one for each of them');
+    is($other->data('/task/comments', { id => $left[9]{id} })->{items}[0]{comment},
+        'The branch closes', 'with the comment');
     ok(!$browser->find('.bulk'), 'nothing is ticked any more');
 
     $company->open('hygiene/accountsWithoutManager');

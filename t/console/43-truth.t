@@ -283,7 +283,7 @@ subtest 'groups, filters, figures' => sub {
     $company->open('person/' . $company->id_of('greta.dahl') . '?tab=access');
     my ($group) = $browser->texts('main tbody th a');
     $browser->click('main tbody th a', ready => 1);
-    is(($browser->texts('main h2'))[0], $group, 'a group of a person leads to that group');
+    is($browser->text('h1'), $group, 'a group of a person leads to that group');
     $company->open('people?group=Nowhere');
     told(qr/Group:\s+Nowhere/, 'a filter that names nothing stays to be taken away');
     ok($browser->find('.filters + .list .failed'), 'the list alone says why');
