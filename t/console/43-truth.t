@@ -289,6 +289,18 @@ subtest 'groups, filters, figures' => sub {
     ok($browser->find('.filters + .list .failed'), 'the list alone says why');
     $browser->click('.chip');
     told(qr/Greta Dahl/, 'and comes without it');
+    # Licences come from role templates and from unused ones: this directory has none.
+    $between->rule('GET role-template',
+        '{change: ({roleTemplate}) => { roleTemplate.licenses = ["SPE_E3"]; }}');
+    $between->rule('GET hygiene', '{change: ({sections}) => { '
+        . 'sections.disabledWithAccess.items = [{licenses: ["VISIO", "SPE_E3"]}]; }}');
+    $browser->click('main .filters summary');
+    my $words = sub { return $browser->script('return [...document.querySelector('
+        . '`main [name=${arguments[0]}]`).list.options].map((one) => one.value)', $_[0]) };
+    $browser->until('licences are suggested', sub { @{ $words->('license') } });
+    is_deeply($words->('license'), [qw(SPE_E3 VISIO)], 'each once');
+    ok((grep { $_ eq 'Sales' } @{ $words->('department') }), 'departments too');
+    $between->rule($_) for 'GET role-template', 'GET hygiene';
     $company->open('workflows');
     my $failed = $api->data('/workflow/runs',
         { workflow => 'Leaver', status => 'doneWithWarnings' });
