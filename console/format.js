@@ -165,26 +165,23 @@ const STYLES = {
   moment: { ...DAY, ...CLOCK },
   cell: { ...DAY, month: 'short', ...CLOCK },
   cellDay: { ...DAY, month: 'short' },
+  date: { year: 'numeric', month: '2-digit', day: '2-digit' },
   full: { ...DAY, year: 'numeric', ...CLOCK, second: '2-digit', timeZoneName: 'short' },
 };
 const made = new Map();
-function formatter(style, timeZone, year) {
-  const key = `${lang} ${style} ${timeZone} ${year}`;
+/* Making one takes longer than all that is drawn of a row. */
+function formatter(style, timeZone, year, tag = lang === 'en' ? 'en-GB' : lang) {
+  const key = `${tag} ${style} ${timeZone} ${year}`;
   if (!made.has(key)) {
-    made.set(key, new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang,
-      { ...STYLES[style], ...(year && { year: 'numeric' }), timeZone }));
+    made.set(key, new Intl.DateTimeFormat(tag, { ...STYLES[style], ...(year && { year: 'numeric' }), timeZone }));
   }
   return made.get(key);
 }
 
 /* The day as YYYY-MM-DD, and the clock as HH:mm, of an instant (default: now) in the company's zone:
  * what date and time fields hold. */
-function wall(instant, style, timeZone = zone) {
-  const options = style === 'day'
-    ? { year: 'numeric', month: '2-digit', day: '2-digit' } : STYLES[style];
-  return new Intl.DateTimeFormat('sv', { ...options, timeZone }).format(new Date(instant ?? now()));
-}
-export const dayOf = (instant) => wall(instant, 'day');
+const wall = (instant, style) => formatter(style, zone, false, 'sv').format(new Date(instant ?? now()));
+export const dayOf = (instant) => wall(instant, 'date');
 export const clockOf = (instant) => wall(instant, 'clock');
 export const addDays = (day, count) => new Date(Date.parse(`${day}T12:00Z`) + count * 864e5)
   .toISOString().slice(0, 10);
@@ -193,7 +190,7 @@ export const addDays = (day, count) => new Date(Date.parse(`${day}T12:00Z`) + co
  * filters. A time that is skipped comes out within the hour after it. */
 export function instantOf(day, time = '00:00') {
   const wanted = Date.parse(`${day}T${time}Z`);
-  const offsetAt = (at) => Date.parse(`${wall(at, 'day')}T${wall(at, 'second')}Z`) - at;
+  const offsetAt = (at) => Date.parse(`${wall(at, 'date')}T${wall(at, 'second')}Z`) - at;
   const first = wanted - offsetAt(wanted);
   return new Date(wanted - offsetAt(first)).toISOString().replace('.000', '');
 }

@@ -84,7 +84,8 @@ const log = ({ user, signal }) => listed(t('nav.log'), {
   name: 'person.log', path: 'audit', query: () => ({ target: user.userPrincipalName }), signal, caption: t('nav.log'),
   none: () => ({ text: t('person.noLog') }),
   columns: [
-    { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
+    { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) =>
+      [row.actor === 'worker' ? t('log.worker') : bdi(row.actor ?? '–'), ' ', actionText(row)] },
     { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at, 'cell') },
     { key: 'outcome', sort: (row) => row.outcome, label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
       : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
