@@ -27,7 +27,7 @@ my @pages   = (
     [offboard => "offboard/$person"], [change => "hire/$person"],
     (map { ["access-$_" => "access/$_"] } qw(groups templates requests)),
     [coming => 'people?show=coming'], [hires => 'hires'],
-    [line => "person/$person?tab=line"],
+    [line => "person/$person?tab=line"], [managers => 'hygiene/accountsWithoutManager'],
     ['people-found' => 'people?query=lund'], ['people-none' => 'people?query=xyzzy'],
 );
 
@@ -71,6 +71,15 @@ sub broken {
             }
         }
         return broken;
+JS
+}
+
+# Where the first row of a list begins on a phone.
+my %list = map { $_ => 1 } qw(people tasks access log keys queued done all coming managers);
+sub first_row {
+    $browser->size(390, 900);
+    return $browser->script(<<'JS');
+        return document.querySelector('main tbody tr').getBoundingClientRect().top + scrollY;
 JS
 }
 
@@ -148,6 +157,7 @@ for my $page (@pages) {
         is_deeply([failures()], [], 'no part of it failed');
         like($browser->text('main'), $shows{$name}, 'it shows what it is about') if $shows{$name};
         is_deeply([broken()], [], 'no word breaks at 1024 pixels');
+        cmp_ok(first_row(), '<=', 300, 'rows begin in the upper third of a phone') if $list{$name};
         $company->look($name);
     };
 }
