@@ -12,7 +12,7 @@ const turn = () => new Promise((go) => { setTimeout(go, 0); });
 /* Until nothing is asked for and what came of it is drawn. */
 async function quiet() {
     for (let calm = 0; calm < 3;) {
-        await wait(6);
+        await wait(10);
         calm = between.waiting ? 0 : calm + 1;
     }
 }
