@@ -350,7 +350,7 @@ export default {
   together: {
     manager: { '': 'Set manager', ask: { one: 'Who manages this person?', other: 'Who manages these {n} people?' },
       sum: { one: 'The manager of {n} person is queued.', other: 'The manager of {n} people is queued.' } },
-    managerOf: 'Set the manager of {name}',
+    managerOf: 'Set manager: {name}',
     offboard: { ask: { one: 'Offboard {n} person?', other: 'Offboard {n} people?' }, go: 'Offboard {n}',
       sum: { one: '{n} offboarding is queued.', other: '{n} offboardings are queued.' } },
     brake: { one: 'The brake lets {n} offboarding through an hour.', other: 'The brake lets {n} offboardings through an hour.' },

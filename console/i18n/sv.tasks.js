@@ -357,7 +357,7 @@ failed: { one: '{n} misslyckad', other: '{n} misslyckade' },
   together: {
     manager: { '': 'Ange chef', ask: { one: 'Vem är chef för personen?', other: 'Vem är chef för de {n} personerna?' },
       sum: { one: 'Chefen för {n} person ligger i kö.', other: 'Chefen för {n} personer ligger i kö.' } },
-    managerOf: 'Ange chef för {name}',
+    managerOf: 'Ange chef: {name}',
     offboard: { ask: { one: 'Avsluta åtkomsten för {n} person?', other: 'Avsluta åtkomsten för {n} personer?' }, go: 'Avsluta {n}',
       sum: { one: '{n} avslut ligger i kö.', other: '{n} avslut ligger i kö.' } },
     brake: { one: 'Bromsen släpper igenom {n} avslut i timmen.', other: 'Bromsen släpper igenom {n} avslut i timmen.' },

@@ -118,7 +118,7 @@ subtest 'several people at once' => sub {
     $company->open('hygiene/accountsWithoutManager');
     is(scalar(grep {/Offboard/} $browser->texts('main tbody button, main tbody a')), 0,
         'who has no manager is no leaver');
-    $browser->click_text('main tbody button', 'Set the manager of Otto Fjäll');
+    $browser->click_text('main tbody button', 'Set manager: Otto Fjäll');
     asked(qr/Who manages this person/, 'who it is to be');
     press('Set manager');
     asked(qr/is missing/, 'a person is required');

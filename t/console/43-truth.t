@@ -301,6 +301,14 @@ subtest 'groups, filters, figures' => sub {
     is_deeply($words->('license'), [qw(SPE_E3 VISIO)], 'each once');
     ok((grep { $_ eq 'Sales' } @{ $words->('department') }), 'departments too');
     $between->rule($_) for 'GET role-template', 'GET hygiene';
+    # More rows than a page sorts: it says so, and no header says otherwise.
+    $between->rule('GET users', '{change: (data) => Object.assign(data, {totalCount: 2000, '
+        . 'nextCursor: "more", items: Array.from({length: 1000}, (_, i) => '
+        . '({...data.items[0], id: `x${i}`}))})}');
+    $browser->click_text('main thead button', 'Department');
+    told(qr/Not sorted: this column sorts up to 1,000 rows/, 'what is not sorted says so');
+    is(scalar $browser->all('[aria-sort]'), 0, 'in its header too');
+    $between->rule('GET users');
     $company->open('workflows');
     my $failed = $api->data('/workflow/runs',
         { workflow => 'Leaver', status => 'doneWithWarnings' });
