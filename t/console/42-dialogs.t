@@ -222,6 +222,20 @@ subtest 'in forced colours and with large text' => sub {
         'nothing scrolls sideways');
     $browser->screenshot(Idadmin::Test::build_dir() . '/run/console/state-forced-640.png')
         if $ENV{IDADMIN_SCREENSHOTS};
+    $browser->press('/');
+    $browser->wait_for('header [role=option]');
+    for my $width (640, 1024) {
+        $browser->size($width, 900);
+        my ($box, @edges) = @{ $browser->script(<<'JS') };
+            const all = ['combobox', 'listbox'].map((role) =>
+                document.querySelector(`header [role=${role}]`).getBoundingClientRect());
+            return [all[0].width, ...all.flatMap((one) => [one.left, one.right])];
+JS
+        cmp_ok($box, '>=', 280, "$width pixels: there is room to search");
+        is_deeply([grep { $_ < 0 || $_ > $width } @edges], [], "$width pixels: all of it is seen");
+    }
+    $browser->press('Escape');
+    $browser->wait_gone('header [role=option]');
     $browser->script('document.documentElement.style.fontSize = ""');
     $browser->media;
     $browser->size(1280, 900);
