@@ -111,8 +111,9 @@ subtest 'several people at once' => sub {
     my @left = tasks_of(userDelete => @people);
     is_deeply([map { "$_->{scheduledAt}" =~ s/T.*//r } @left],
         [('2031-05-05') x 10], 'one for each of them');
-    is($other->data('/task/comments', { id => $left[9]{id} })->{items}[0]{comment},
-        'The branch closes', 'with the comment');
+    # Records of the log, where comments are read, come after the answers.
+    ok(within(sub { ($other->data('/task/comments', { id => $left[9]{id} })
+        ->{items}[0]{comment} // '') eq 'The branch closes' }), 'with the comment');
     ok(!$browser->find('.bulk'), 'nothing is ticked any more');
 
     $company->open('hygiene/accountsWithoutManager');
