@@ -12,7 +12,7 @@ const turn = () => new Promise((go) => { setTimeout(go, 0); });
 /* Until nothing is asked for and what came of it is drawn. */
 async function quiet() {
     for (let calm = 0; calm < 3;) {
-        await wait(10);
+        await wait(15);
         calm = between.waiting ? 0 : calm + 1;
     }
 }
@@ -158,6 +158,8 @@ async function page(place) {
                 if (!again) break;
                 again.click();
                 await quiet();
+                // A list that is drawn in that moment takes the menu with it.
+                if (!document.querySelector(':popover-open')) continue;
                 const ways = order(document.querySelectorAll(':popover-open button.item'))
                     .flatMap((item) => (write ? ['back', 'go'] : ['back']).map((way) => [item, way, words(item) + way]));
                 const next = ways.find(([, , each]) => !chosen.has(each));
