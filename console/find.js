@@ -104,7 +104,7 @@ function places(query, company) {
  * none can, the fault is the answer. */
 export async function find(query, company, signal) {
   const kinds = Object.values(KINDS).filter(([right]) => company.can(right));
-  const asked = query ? await Promise.allSettled(kinds.map(([, load]) => load(query, company, signal))) : [];
+  const asked = /[\p{L}\p{N}]/u.test(query) ? await Promise.allSettled(kinds.map(([, load]) => load(query, company, signal))) : [];
   const found = asked.flatMap((one) => one.value || []);
   const here = places(query, company);
   if (!here.length && asked.length && asked.every((one) => one.reason)) throw asked[0].reason;

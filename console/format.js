@@ -18,8 +18,9 @@ const flat = (group, before = '') => Object.assign({}, ...Object.entries(group).
 /* The Overview does without a half of the texts, which every other page asks for. */
 let rest;
 export const allTexts = () => {
-  rest ||= import(`./i18n/${lang}.tasks.js`).then((file) => { Object.assign(texts, flat(file.default)); },
-    (error) => { rest = null; throw error; });
+  rest ||= Promise.all([import(`./i18n/${lang}.tasks.js`), lang !== 'en' && learn(lang)])
+    .then(([file]) => { Object.assign(texts, flat(file.default)); },
+      (error) => { rest = null; throw error; });
   return rest;
 };
 
@@ -130,14 +131,15 @@ const fieldOf = (words) => {
  * again. */
 export function said(words) {
   if (lang === 'en') return answered(words) ?? words;
+  if (/^\S+@\S+$/.test(words)) return words; // an address alone
   if (!sentences) learn(lang);
   const own = (words.includes('; ') && parts(words, '; ', said)) || whole(words)
     || parts(words, ', ', fieldOf) || answered(words);
   if (own) return own;
-  // A step and what became of it.
+  // A step, or a field, and what became of it.
   const [, step, rest] = words.match(/^(\S+\/\d+ \w+|[a-z]\w+(?:@\w+)?): (.*)$/s) || [];
   const of = step && said(rest);
-  return of ? `${stepName(step).name}: ${of}` : null;
+  return of ? `${has(`field.${step}`) ? t(`field.${step}`) : stepName(step).name}: ${of}` : null;
 }
 
 /* --- dates --- */
@@ -163,26 +165,23 @@ const STYLES = {
   moment: { ...DAY, ...CLOCK },
   cell: { ...DAY, month: 'short', ...CLOCK },
   cellDay: { ...DAY, month: 'short' },
+  date: { year: 'numeric', month: '2-digit', day: '2-digit' },
   full: { ...DAY, year: 'numeric', ...CLOCK, second: '2-digit', timeZoneName: 'short' },
 };
 const made = new Map();
-function formatter(style, timeZone, year) {
-  const key = `${lang} ${style} ${timeZone} ${year}`;
+/* Making one takes longer than all that is drawn of a row. */
+function formatter(style, timeZone, year, tag = lang === 'en' ? 'en-GB' : lang) {
+  const key = `${tag} ${style} ${timeZone} ${year}`;
   if (!made.has(key)) {
-    made.set(key, new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang,
-      { ...STYLES[style], ...(year && { year: 'numeric' }), timeZone }));
+    made.set(key, new Intl.DateTimeFormat(tag, { ...STYLES[style], ...(year && { year: 'numeric' }), timeZone }));
   }
   return made.get(key);
 }
 
 /* The day as YYYY-MM-DD, and the clock as HH:mm, of an instant (default: now) in the company's zone:
  * what date and time fields hold. */
-function wall(instant, style, timeZone = zone) {
-  const options = style === 'day'
-    ? { year: 'numeric', month: '2-digit', day: '2-digit' } : STYLES[style];
-  return new Intl.DateTimeFormat('sv', { ...options, timeZone }).format(new Date(instant ?? now()));
-}
-export const dayOf = (instant) => wall(instant, 'day');
+const wall = (instant, style) => formatter(style, zone, false, 'sv').format(new Date(instant ?? now()));
+export const dayOf = (instant) => wall(instant, 'date');
 export const clockOf = (instant) => wall(instant, 'clock');
 export const addDays = (day, count) => new Date(Date.parse(`${day}T12:00Z`) + count * 864e5)
   .toISOString().slice(0, 10);
@@ -191,7 +190,7 @@ export const addDays = (day, count) => new Date(Date.parse(`${day}T12:00Z`) + co
  * filters. A time that is skipped comes out within the hour after it. */
 export function instantOf(day, time = '00:00') {
   const wanted = Date.parse(`${day}T${time}Z`);
-  const offsetAt = (at) => Date.parse(`${wall(at, 'day')}T${wall(at, 'second')}Z`) - at;
+  const offsetAt = (at) => Date.parse(`${wall(at, 'date')}T${wall(at, 'second')}Z`) - at;
   const first = wanted - offsetAt(wanted);
   return new Date(wanted - offsetAt(first)).toISOString().replace('.000', '');
 }
@@ -236,6 +235,7 @@ export function when(instant, style = 'minute', { forYou } = {}) {
     const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));
     if (day) content = t(`date.${day}`, { time: dateText(instant, 'clock') });
+    if (day && style === 'cell') content = content.replaceAll(' ', '\u00a0');
   }
   const node = element(instant, content);
   return forYou && forViewer(instant)

@@ -12,6 +12,7 @@ function Copyable({ text, what, block }) {
   const copy = async () => {
     let outcome = 'copy.done';
     try { await navigator.clipboard.writeText(text); } catch {
+      if (!source.current) return; // the page was left meanwhile
       getSelection().selectAllChildren(source.current);
       outcome = 'copy.keys';
     }

@@ -32,8 +32,9 @@ export const card = ({ title, beside, level = 2, id, kind = '' }, ...children) =
   title && el('div', { class: 'card-head' }, el(`h${level}`, null, title), beside),
   ...children.map((one) => (typeof one === 'function' ? safely(one) : one)));
 
-/* [[term, value], ...]; entries without a value are left out. */
-export const facts = (entries, { wide } = {}) => el('dl', { class: `facts${wide ? ' wide' : ''}` },
+/* [[term, value], ...]; entries without a value are left out. kind: wide (one beneath the other), long (so on
+ * a phone). */
+export const facts = (entries, { kind = '' } = {}) => el('dl', { class: `facts ${kind}` },
   entries.filter((entry) => entry && entry[1] !== null && entry[1] !== undefined && entry[1] !== '')
     .map(([term, value]) => el('div', null, el('dt', null, term), el('dd', null, value))));
 

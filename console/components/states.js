@@ -7,10 +7,11 @@ import { has, listed, said, t, word } from '../format.js';
 /* What the service says, in the reader's language. Without such a sentence an English reader sees its
  * words, others that they are there. */
 export const inWords = (text) => text && el('bdi', { class: 'quote' }, said(text) ?? t('service.says'));
-/* The same with its own words folded beneath. */
-export function quote(text) {
+/* The same with its own words folded beneath; quiet: nothing but those where there is no sentence. */
+export function quote(text, quiet) {
   if (!text) return null;
-  return el('span', { class: 'quote' }, inWords(text), said(text) !== text
+  const own = said(text);
+  return el('span', { class: 'quote' }, (own || !quiet) && inWords(text), own !== text
     && el('details', { class: 'fold small' }, el('summary', null, t('error.detail')),
       el('q', { lang: 'en' }, el('bdi', null, text))));
 }

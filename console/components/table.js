@@ -158,6 +158,7 @@ export function list({ name, path, filter, query = () => filter?.query() ?? {}, 
     return column && { column, down, order: column.order?.[down ? 'desc' : 'asc'] };
   }
   const here = () => { const by = sorting(); return by && !by.order && by; };
+  const unsorted = () => here() && page.nextCursor; // too many rows to be sorted here
   function sortBy(column) {
     const by = sorting();
     const next = by?.column !== column ? column.key : by.down ? '' : `-${column.key}`;
@@ -169,12 +170,12 @@ export function list({ name, path, filter, query = () => filter?.query() ?? {}, 
   const sort = (column) => {
     if (!column.key || !(column.sort || column.order)) return null;
     const by = sorting();
-    return { at: by?.column !== column ? 'none' : by.down ? 'descending' : 'ascending',
+    return { at: by?.column !== column || unsorted() ? 'none' : by.down ? 'descending' : 'ascending',
       press: () => sortBy(column) };
   };
   const shown = () => {
     const by = here();
-    return by && !page.nextCursor ? [...rows].sort(byValue(by.column.sort, by.down)) : rows;
+    return by && !unsorted() ? [...rows].sort(byValue(by.column.sort, by.down)) : rows;
   };
 
   /* --- rows --- */
@@ -267,7 +268,7 @@ export function list({ name, path, filter, query = () => filter?.query() ?? {}, 
   const view = () => el('div', { class: 'list', 'aria-busy': loading ? 'true' : null },
     error ? failed(error, reload) : !rows.length ? empty() : [
       ticks?.bar(bulk, page),
-      here() && page.nextCursor && el('p', { class: 'muted' }, t('lists.unsorted', { n: MOST })),
+      unsorted() && el('p', { class: 'muted' }, t('lists.unsorted', { n: MOST })),
       table({ rows: shown(), id, ticks, sort, columns: chosen.shown(), ...rest }),
       el('div', { class: 'list-foot' }, page.nextCursor && el('button', { type: 'button', class: 'button',
         'aria-busy': growing ? 'true' : null, onclick: grow }, t('list.more')),

@@ -13,8 +13,8 @@ const address = ({ query }) => href(parse().page, parse().id, query);
 async function save() {
   const { query } = parse();
   const name = await formDialog({
-    title: t('lists.saveAsk'), submit: t('lists.saveGo'),
-    fields: [field({ name: 'view', label: t('lists.name'), max: 60 })],
+    title: t('lists.save'), submit: t('lists.saveGo'),
+    fields: [field({ name: 'view', label: t('hire.name'), max: 60 })],
     check: (values) => required(values, 'view'), run: ({ view }) => view,
   });
   if (!name) return;

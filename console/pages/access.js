@@ -84,7 +84,7 @@ async function group({ company, query, signal }) {
   await members.ready;
   return {
     title: one.name, back: 'groups',
-    view: () => [card({ title: bdi(one.name) },
+    view: () => [card({},
       known?.description && el('p', null, bdi(known.description)),
       facts([[t('group.kind'), word('kind', one.kind)], [t('group.directory'), known && directoryName(known.directory)],
         ['ID', el('code', null, one.id)]])),
@@ -163,12 +163,12 @@ async function template({ company, query, signal }) {
   return {
     title: one.name, back: 'templates',
     actions: write && button(t('role.assign'), { kind: 'primary', icon: 'add', run: give }),
-    view: () => [card({ title: bdi(one.name) }, one.description && el('p', null, bdi(one.description)), facts([
-      [t('role.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
+    view: () => [card({}, one.description && el('p', null, bdi(one.description)), facts([
+      [t('access.groups'), el('ul', { class: 'bare' }, one.groups.map((each) => el('li', null, each.id
         ? el('a', { href: href('access', 'groups', { group: each.id }) }, bdi(each.name))
         : [bdi(each.name), ' ', pill(t('role.missing'), 'warn', 'attention')])))],
-      [t('role.licenses'), one.licenses.length ? listed(one.licenses) : null],
-    ], { wide: true })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.view())],
+      [t('person.licenses'), one.licenses.length ? listed(one.licenses) : null],
+    ], { kind: 'wide' })), card({ title: t('role.has', { n: one.assignedUserCount }) }, rows.view())],
   };
 }
 
@@ -269,7 +269,7 @@ async function requests({ company, query, signal }) {
     columns: [
       { key: 'name', sort: (one) => nameOf(one.requester), label: t('tasks.person'), kind: 'main', cell: (one) => linkTo(one.requester, company) },
       { key: 'service', sort: (one) => one.service, label: t('request.service'), cell: (one) => bdi(one.service) },
-      { key: 'state', sort: (one) => one.state, label: t('tasks.state'), cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
+      { key: 'state', sort: (one) => one.state, label: t('tasks.state'), kind: 'wide', cell: (one) => [pill(word('request.state', one.state), ...STATES[one.state]),
         one.takenAwayAt && el('small', { class: 'muted under' },
           rich('request.takenAway', { at: when(one.takenAwayAt, 'cell') })),
         one.taskId && company.can('tasks.read') && [' ',
@@ -314,11 +314,11 @@ export async function page(args) {
   const { title, view, actions, back } = made;
   return {
     title: title || t(`access.${tab}`),
-    view: () => el('div', { class: 'page' }, head({ title: t('nav.access'), actions }),
-      may.length > 1 && tabs(t('nav.access'), may.map((one) => ({
-        label: t(`access.${one}`), href: href('access', one), current: one === tab && !back,
+    view: () => el('div', { class: 'page' }, head({ title: title ? bdi(title) : t('nav.access'), actions,
+      path: back && [[t(`access.${back}`), href('access', back)]] }),
+      !back && may.length > 1 && tabs(t('nav.access'), may.map((one) => ({
+        label: t(`access.${one}`), href: href('access', one), current: one === tab,
       }))),
-      back && el('p', null, el('a', { href: href('access', back) }, t(`access.back.${back}`))),
       view()),
   };
 }

@@ -30,7 +30,7 @@ async function span(from, to, signal, type) {
 }
 const turn = (before, present, after) => [
   button(t('cal.before'), { href: before, icon: 'back', kind: 'plain' }),
-  button(t('date.todayWord'), { href: present }),
+  button(t('overview.title.today'), { href: present }),
   button(t('cal.after'), { href: after, icon: 'forth', kind: 'plain after' })];
 const sum = (tasks) => {
   const n = (type) => tasks.filter((one) => one.type === type).length;

@@ -2,7 +2,7 @@
 // here but by asking a directory to be read or checked.
 import { get, now, poll, send } from '../api.js';
 import { bdi, el, later, redraw } from '../dom.js';
-import { age, city, clockOf, directoryName, duration, has, number, percent, rich, t, when, word }
+import { age, city, clockOf, directoryName, duration, has, number, percent, rich, said, t, when, word }
   from '../format.js';
 import { copyable } from '../components/copy.js';
 import { confirm } from '../components/dialog.js';
@@ -61,8 +61,8 @@ function lines({ state, requestedAt, finishedAt, lines: all }) {
     el('p', { class: 'muted' }, when(finishedAt || requestedAt)),
     timeline(all.map((line) => ({
       icon: line.ok ? 'done' : 'failed', tone: line.ok ? 'ok' : 'bad',
-      title: el('code', null, line.check),
-      detail: [quote(line.detail), !line.ok && el('div', null, advice(line))],
+      title: said(line.check) === line.check ? el('code', null, line.check) : said(line.check) || line.check,
+      detail: [quote(line.detail, line.ok), !line.ok && el('div', null, advice(line))],
     })))];
 }
 const advice = ({ check }) => {
@@ -124,7 +124,7 @@ function known(one, company, found, run) {
   facts([
     [t('co.asOf'), one.asOf && [when(one.asOf, 'second'), ' (', age(one.asOf), ')']],
     [t('co.signIns'), one.signInsAsOf ? when(one.signInsAsOf) : t('co.noSignIns')],
-    [t('co.address'), bdi(one.address)],
+    [t('log.address'), bdi(one.address)],
     [t('co.holds'), t('co.counts', { users: number(one.users), groups: number(one.groups) })],
     [t('co.interval'), duration(one.syncInterval * 1000)],
     [t('co.guard'), percent(one.deletionGuard / 100)],
@@ -134,7 +134,7 @@ function known(one, company, found, run) {
     ...one.secrets.filter((each) => each.expiresAt).map((each) => [word('secret', each.kind),
       [t('co.until'), ' ', when(each.expiresAt, 'day'),
         Date.parse(each.expiresAt) - now() < 30 * 864e5 && [' ', pill(t('co.soon'), 'warn', 'attention')]]]),
-  ]),
+  ], { kind: 'long' }),
   operate && el('div', { class: 'actions' },
     button(t(one.state === 'stopped' ? 'co.accept' : 'co.read'), { icon: 'retry', run: run.read }),
     button(t('co.check'), { icon: 'directory', run: run.check })),
@@ -160,7 +160,7 @@ export async function page({ company, signal }) {
           card({ title: t('co.id') }, el('p', { class: 'big' }, copyable(data.companyId, { what: t('co.id') })),
             el('p', { class: 'muted' }, rich('co.idNote', { header: el('code', null, 'X-Company-ID') })),
             facts([['REST', copyable(links.rest)], ['MCP', copyable(links.mcp)],
-              ['OpenAPI', links.openapi && el('a', { href: links.openapi }, links.openapi)]], { wide: true })),
+              ['OpenAPI', links.openapi && el('a', { href: links.openapi }, links.openapi)]], { kind: 'wide' })),
           data.directories.map((one) => safely(() => shown.get(one.directory)(one))),
           tryNames()),
         el('div', { class: 'stack' },

@@ -194,7 +194,7 @@ const changes = (body, before) => facts(Object.keys(body)
   .filter((name) => !['userPrincipalName', 'date', 'time'].includes(name))
   .map((name) => [label(name), el('span', null, name !== 'profilePhoto' && [
     el('del', { class: 'muted' }, told(name, before[name] ?? '')), ' → '],
-  el('strong', null, told(name, body[name], 'change.cleared')))]), { wide: true });
+  el('strong', null, told(name, body[name], 'change.cleared')))]), { kind: 'wide' });
 
 async function change(values, before) {
   const body = await bodyOf(values, before);
@@ -248,7 +248,7 @@ export async function page({ company, params, query, signal }) {
   const manager = field({ name: 'manager', label: label('manager'), kind: 'person', optional: !user,
     value: user?.manager ?? (start.manager && { userPrincipalName: start.manager }) });
   const moment = [
-    field({ name: 'date', label: t('moment.day'), kind: 'date', optional: true, value: start.date }),
+    field({ name: 'date', label: t('field.date'), kind: 'date', optional: true, value: start.date }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', optional: true,
       value: start.time })];
   const folded = Object.keys(ATTRIBUTES).map((name) => text(name, name === 'streetAddress' ? { kind: 'textarea', suggest: null } : {}));

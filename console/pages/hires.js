@@ -5,7 +5,7 @@ import { announce, bdi, el, redraw } from '../dom.js';
 import { city, dayOf, t, when, word } from '../format.js';
 import { digest, parseCsv, textOf } from '../components/csv.js';
 import { confirm } from '../components/dialog.js';
-import { field } from '../components/form.js';
+import { comment, field } from '../components/form.js';
 import { box, button, card, head, statePill } from '../components/page.js';
 import { errorText, quote } from '../components/states.js';
 import { rowsTable } from '../components/table.js';
@@ -93,7 +93,7 @@ const columns = () => [
   { label: t('field.manager'), cell: ({ values }) => bdi(values.manager) },
   { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc, 'cell')
     : [values.date, values.time].filter(Boolean).join(' ')) },
-  { label: t('hires.outcome'), kind: 'wide', cell: outcome },
+  { label: t('field.accountEnabled'), kind: 'wide', cell: outcome },
 ];
 
 export async function page({ company, signal }) {
@@ -106,6 +106,7 @@ export async function page({ company, signal }) {
     field({ name: 'date', label: t('hires.day'), kind: 'date', value: nextMonday(dayOf()) }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '08:00' }),
   ];
+  const why = comment();
   const good = () => read?.lines?.filter((one) => !one.faults.length && !one.task) ?? [];
   const queued = () => read?.lines?.filter((one) => one.task) ?? [];
 
@@ -137,15 +138,15 @@ export async function page({ company, signal }) {
     announce(t('hires.found', { good: good().length, bad: read.lines.length - good().length }));
   }
   /* The key follows from the line, so that the same file, sent again, queues no person twice. */
-  const write = (one) => send('POST', 'user', { body: one.values,
+  const write = (one) => send('POST', 'user', { query: { comment: why.value() }, body: one.values,
     key: `csv-${digest(JSON.stringify([company.companyId, one.values]))}` })
     .then((answer) => { [one.task, one.upn, one.answer] = [answer.taskId, answer.userPrincipalName, answer]; });
   async function queue() {
     const lines = good();
     if (!await confirm({ title: t('hires.ask', { n: lines.length }), verb: t('hires.go', { n: lines.length }),
-      body: [el('p', null, t('hires.askNote')), el('ul', null, lines.slice(0, 8).map((one) =>
+      body: () => [el('p', null, t('hires.askNote')), el('ul', null, lines.slice(0, 8).map((one) =>
         el('li', null, bdi(`${one.values.firstname} ${one.values.surname}`))),
-      lines.length > 8 && el('li', { class: 'muted' }, t('act.others', { n: lines.length - 8 })))],
+      lines.length > 8 && el('li', { class: 'muted' }, t('act.others', { n: lines.length - 8 }))), why.view()],
       run: () => true })) return;
     await through('queue', lines, write);
     await states();

@@ -84,7 +84,7 @@ const peopleColumns = (id, verb) => {
   return [
     { key: 'name', sort: nameOf, label: t('tasks.person'), kind: 'main',
       cell: (row) => person(row, href('person', row.id)) },
-    { key: 'department', sort: (row) => row.department, label: t('hyg.department'), cell: (row) => bdi(row.department) },
+    { key: 'department', sort: (row) => row.department, label: t('field.department'), cell: (row) => bdi(row.department) },
     { key: 'activity', sort: (row) => (idle ? row.inactiveDays : row.lastSignInAt), label: t('hyg.activity'),
       cell: (row) => (idle && row.inactiveDays !== null ? t('hyg.inactive', { n: row.inactiveDays })
         : when(row.lastSignInAt, 'day')) },
@@ -94,7 +94,7 @@ const peopleColumns = (id, verb) => {
       cell: (row) => (verb === 'manager' ? button(t('together.manager'), { kind: 'small',
         run: () => setManager([row]), 'aria-label': t('together.managerOf', { name: nameOf(row) }) })
         : button(t('hyg.offboard'), { href: href('offboard', row.id), kind: 'small',
-          'aria-label': t('hyg.offboardName', { name: nameOf(row) }) })),
+          'aria-label': t('offboard.of', { name: nameOf(row) }) })),
     },
   ].filter(Boolean);
 };
@@ -105,7 +105,7 @@ async function section({ company, params: { id }, query, signal }) {
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
   const filter = groups ? null : narrowing(query, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
-    title: t(`hyg.${id}`), lead: t(`hyg.${id}.text`, { n: staleAfterDays }),
+    title: t(`hyg.${id}`), lead: el('span', { class: 'roomy' }, t(`hyg.${id}.text`, { n: staleAfterDays })),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
     path: [[t('nav.hygiene'), href('hygiene', '', asked(query))]],
   }), ...more);

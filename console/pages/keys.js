@@ -104,7 +104,7 @@ async function make(company) {
   });
   const full = company.can('keys.full');
   const access = field({
-    name: 'accessLevel', kind: 'cards', label: t('apikey.access'), value: 'read-only',
+    name: 'accessLevel', kind: 'cards', label: t('nav.access'), value: 'read-only',
     hint: full ? null : t('apikey.fullNeeds'),
     options: ['read-only', ...(full ? ['full'] : [])].map((value) => ({
       value, label: word('access', value), hint: t(`apikey.${value}`),
@@ -197,7 +197,7 @@ export async function page({ company, query, signal }) {
     columns: [
       { label: t('apikey.username'), kind: 'main', cell: (one) => el('span', { class: 'person' },
         el('strong', null, bdi(one.username)), one.label && el('small', null, bdi(one.label))) },
-      { label: t('apikey.access'), cell: (one) => [word('access', one.accessLevel),
+      { label: t('nav.access'), cell: (one) => [word('access', one.accessLevel),
         one.scopes.length > 0 && el('small', { class: 'muted under' },
           listed(one.scopes.map((name) => t(`scope.${name}`)))),
         one.decisions && el('small', { class: 'muted under' }, t('apikey.decides')),

@@ -18,7 +18,7 @@ const who = (one) => (one.actor === 'worker' ? t('log.worker') : bdi(one.actor |
 /* Refused by a rule, or failed on the way; the code stands among the details. */
 const FAULT = /INTERNAL|UNAVAILABLE|PROVIDER|failed/;
 const ended = (one) => (one.outcome === 'ok' ? null
-  : pill(t(FAULT.test(one.outcome) ? 'log.failed' : 'log.denied'), 'bad', 'failed'));
+  : pill(t(FAULT.test(one.outcome) ? 'state.failed' : 'log.denied'), 'bad', 'failed'));
 
 /* A record as a line of another page's list. */
 export const recordLine = (one) => el('li', null, when(one.at, 'minute'), ' · ', who(one), ' ',
@@ -26,14 +26,14 @@ export const recordLine = (one) => el('li', null, when(one.at, 'minute'), ' · '
 
 /* Members of a record's parameters as a list of terms; what is itself a structure as JSON. */
 const parameters = (one) => facts([
-  [t('log.record'), one.id], [t('log.actor'), bdi([one.actor, one.label].filter(Boolean).join(' · '))],
+  [t('log.record'), one.id], [t('log.who'), bdi([one.actor, one.label].filter(Boolean).join(' · '))],
   [t('log.action'), el('code', null, one.action)], [t('log.target'), one.target && bdi(one.target)],
   [t('log.endpoint'), one.endpoint && el('code', null, one.endpoint)], [t('log.address'), one.address],
   [t('log.outcome'), one.outcome], [t('log.detail'), one.detail && quote(one.detail)],
   ...Object.entries(one.parameters || {}).map(([name, value]) => [el('code', null, name),
     name === 'taskId' ? el('a', { href: href('task', value) }, value)
       : bdi(typeof value === 'object' ? JSON.stringify(value) : String(value))]),
-], { wide: true });
+], { kind: 'wide' });
 
 /* --- the chain --- */
 
@@ -69,7 +69,7 @@ export async function page({ company, query, signal }) {
     words: { name: 'category', label: t('log.category'), options: ['', 'api', 'workflow', 'portal',
       'command', 'alarm'].map((value) => ({ value, label: t(`log.category.${value || 'all'}`) })) },
     more: [
-      { name: 'actor', label: t('log.actor') }, { name: 'target', label: t('log.target') },
+      { name: 'actor', label: t('log.who') }, { name: 'target', label: t('log.target') },
       { name: 'action', label: t('log.action'), hint: t('log.actionHint') },
       { name: 'outcome', kind: 'select', label: t('log.outcome'), options: [{ value: '', label: t('any') },
         { value: 'ok', label: t('log.ok') }, { value: 'refused', label: t('log.refused') }] },
@@ -85,7 +85,7 @@ export async function page({ company, query, signal }) {
   records = list({
     name: 'log', path: 'audit', filter, query: args, signal, caption: t('nav.log'),
     columns: [
-      { key: 'what', sort: (one) => one.action, label: t('log.what'), kind: 'main', cell: (one) => el('details', { class: 'record' },
+      { key: 'what', sort: (one) => one.action, label: t('tasks.what'), kind: 'main', cell: (one) => el('details', { class: 'record' },
         el('summary', null, el('span', null, actionText(one)), ' ', ended(one)), parameters(one)) },
       { key: 'who', sort: (one) => one.actor, label: t('log.who'), cell: (one) => [who(one),
         one.label && el('small', { class: 'muted' }, ' ', bdi(one.label))] },

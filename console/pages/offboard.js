@@ -29,7 +29,7 @@ const whom = (user, company, signal) => part(async () => ({
       access && el('li', null, t('offboard.groups', { n: access.totalCount })),
       reports > 0 && el('li', null, el('a', { href: href('people', '', { manager: known.id }) },
         t('offboard.manager', { n: reports })))),
-    user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('offboard.own')));
+    user.userPrincipalName === company.person?.userPrincipalName && box('bad', t('person.own')));
 });
 
 async function ask({ user, when: moment, ...values }) {
@@ -78,15 +78,15 @@ export async function page({ company, params, signal }) {
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '17:00' }),
   ];
   const made = form({
-    fields: [who, moment, ...day], submit: t('review'), label: t('offboard.title'), run: ask,
+    fields: [who, moment, ...day], submit: t('review'), label: t('type.userDelete'), run: ask,
     layout: () => [who.view(), moment.view(),
       moment.value() === 'day' && el('div', { class: 'grid' }, day.map((one) => one.view()))],
     check: (values) => required(values, 'user', ...(values.when === 'day' ? ['date', 'time'] : [])),
   });
   return {
-    title: t('offboard.title'), leave: made.dirty,
+    title: t('type.userDelete'), leave: made.dirty,
     view: () => el('div', { class: 'page' },
-      head({ title: user ? rich('offboard.of', { name: user.displayName }) : t('offboard.title'),
+      head({ title: user ? rich('offboard.of', { name: user.displayName }) : t('type.userDelete'),
         path: [user ? [bdi(user.displayName || user.userPrincipalName), href('person', user.id)]
           : [t('nav.people'), href('people')]] }),
       el('div', { class: 'columns' }, card({}, made.view()), card({ title: t('offboard.happens') },

@@ -54,7 +54,7 @@ function everybody({ company, query, signal }) {
       { key: 'status', off: true, sort: (row) => row.status, label: t('people.status'),
         cell: (row) => t(`status.${row.status}`) },
       { ...plain('employeeId'), off: true }, { ...plain('company'), off: true },
-      { key: 'signIn', sort: (row) => row.lastSignInAt, label: t('people.signIn'),
+      { key: 'signIn', sort: (row) => row.lastSignInAt, label: t('person.lastSignInAt'),
         cell: (row) => (row.lastSignInAt ? when(row.lastSignInAt, 'cellDay')
           : [el('span', { 'aria-hidden': 'true' }, '–'), el('span', { class: 'unseen' }, t('people.never'))]) },
     ],

@@ -27,7 +27,7 @@ function factsOf(user) {
   const never = el('span', { class: 'muted' }, t('person.noSignIn'));
   const signIn = (name) => [t(`person.${name}`), signIns[name] ? when(signIns[name])
     : name === 'lastSignInAt' ? never : null];
-  return [card({ title: t('person.profile') }, facts([
+  return [card({ title: t('person.tab.profile') }, facts([
     ...PROFILE.map((name) => [t(NAMES[name] || (name === 'displayName' || name === 'mail'
       ? `person.${name}` : `field.${name}`)), user[name] && bdi(user[name])]),
     [t('field.manager'), manager && el('a', { href: href('person', manager.id) },
@@ -35,11 +35,11 @@ function factsOf(user) {
     signIn('lastSignInAt'), signIn('lastNonInteractiveSignInAt'), signIn('lastSuccessfulSignInAt'),
     [t('person.licenses'), user.licenses.length ? user.licenses.map((one) => el('div', null, bdi(one)))
       : t('none')],
-    [t('person.directories'), user.directories.map(directoryName).join(', ')],
+    [t('overview.title.directories'), user.directories.map(directoryName).join(', ')],
     [t('person.created'), when(user.createdAt, 'day')],
   ])), card({ title: t('person.ids') }, facts([
     [t('person.upn'), copyable(user.userPrincipalName ?? '–')], [t('person.id'), copyable(user.id)],
-  ], { wide: true }))];
+  ], { kind: 'wide' }))];
 }
 
 /* How somebody came to a membership, in words. */
@@ -84,7 +84,8 @@ const log = ({ user, signal }) => listed(t('nav.log'), {
   name: 'person.log', path: 'audit', query: () => ({ target: user.userPrincipalName }), signal, caption: t('nav.log'),
   none: () => ({ text: t('person.noLog') }),
   columns: [
-    { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) => [bdi(row.actor ?? '–'), ' ', actionText(row)] },
+    { key: 'what', sort: (row) => row.action, label: t('person.what'), kind: 'main', cell: (row) =>
+      [row.actor === 'worker' ? t('log.worker') : bdi(row.actor ?? '–'), ' ', actionText(row)] },
     { key: 'when', sort: (row) => row.at, label: t('person.when'), cell: (row) => when(row.at, 'cell') },
     { key: 'outcome', sort: (row) => row.outcome, label: t('person.outcome'), cell: (row) => (row.outcome === 'ok' ? t('outcome.ok')
       : [`${t('outcome.failed')} `, el('code', null, row.outcome)]) },
@@ -96,11 +97,13 @@ function evidence({ user, signal }) {
   return part(() => get('user/evidence', { user: user.id }, signal), (data) => {
     const step = (one) => {
       const { name, by } = stepName(one.name);
+      const sign = ['failed', 'error'].includes(one.outcome) ? { icon: 'failed', tone: 'bad' }
+        : one.proof ? { icon: 'done', tone: 'ok' } : { icon: 'attention', tone: 'warn' };
       return {
-        icon: one.proof ? 'done' : 'attention', tone: one.proof ? 'ok' : 'warn', title: name,
+        ...sign, title: name,
         beside: one.at && when(one.at, 'second'),
-        detail: [by, word('outcome', one.outcome ?? 'waits'), quote(one.detail), one.proof ? t('evidence.record', { record: one.proof.seq })
-          : t('evidence.noRecord')].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
+        detail: [by, word('outcome', one.outcome ?? 'waits'), one.proof ? t('evidence.record', { record: one.proof.seq })
+          : t('evidence.noRecord'), quote(one.detail)].filter(Boolean).flatMap((each, i) => (i ? [' · ', each] : [each])),
       };
     };
     return [

@@ -36,7 +36,7 @@ export async function restore(user) {
   try {
     const { method, body, answer: { rehire, warnings = [] } } = await planned(user);
     const done = await confirm({
-      title: rich('restore.ask', { name: user.displayName || user.userPrincipalName }), verb: t('restore.go'),
+      title: rich('restore.ask', { name: user.displayName || user.userPrincipalName }), verb: t('restore.open'),
       body: [el('p', null, t('restore.enabled')),
         rehire?.cancelledTaskId && el('p', null, t('restore.cancels')),
         list(t('rehire.memberships'), rehire?.memberships), list(t('restore.kept'), rehire?.notRevokedThen),

@@ -12,7 +12,7 @@ export const shape = 'cards';
 
 const PARTS = ['receivers', 'catalog', 'document'];
 export const companyTabs = (company, here) => tabs(t('nav.company'), [
-  { label: t('set.company'), href: href('company'), current: here === 'company' },
+  { label: t('nav.company'), href: href('company'), current: here === 'company' },
   ...(mayOpen(company, 'settings') ? PARTS : []).map((part) => ({
     label: t(`set.${part}`), href: href('settings', part), current: here === part }))]);
 

@@ -43,8 +43,8 @@ function moment(due, preview) {
     }
   });
   const again = look && (() => { answered = false; look(); });
-  const date = field({ name: 'date', kind: 'date', label: `${t('act.date')} ${zone}`, value: dayOf(due), change: again });
-  const time = field({ name: 'time', kind: 'time', label: `${t('act.time')} ${zone}`, value: clockOf(due), change: again });
+  const date = field({ name: 'date', kind: 'date', label: `${t('field.date')} ${zone}`, value: dayOf(due), change: again });
+  const time = field({ name: 'time', kind: 'time', label: `${t('field.time')} ${zone}`, value: clockOf(due), change: again });
   const value = () => ({ date: date.value(), time: time.value() });
   return {
     view: () => [el('div', { class: 'grid' }, date.view(), time.view()),
@@ -196,7 +196,7 @@ export async function page({ company, params: { id }, signal }) {
     const first = verbs.find((verb) => verb === 'release' || verb === 'retry');
     const by = task.requestedBy;
     return head({
-      path: [[t('tasks.title'), href('tasks')]], title: taskTitle(task),
+      path: [[t('nav.tasks'), href('tasks')]], title: taskTitle(task),
       pill: [statePill(task.state), task.braked && [' ', pill(t('task.braked'), 'warn', 'pause')]],
       actions: verbs.map((verb) => button(t(`act.${verb}`), {
         kind: verb === first ? 'primary' : '', icon: ICONS[verb], run: () => act(verb, id), key: verb,

@@ -29,7 +29,7 @@ const reason = (task) => (task.braked ? t('tasks.braked')
     : task.error ? said(task.error) ?? t('service.says') : '');
 
 const needing = ({ queue }) => queue.failed + queue.attention;
-const title = (n) => (n ? `${t('tasks.title')} (${n})` : t('tasks.title'));
+const title = (n) => (n ? `${t('nav.tasks')} (${n})` : t('nav.tasks'));
 
 const soon = (task) => task.state === 'running'
   || (task.state === 'queued' && Date.parse(task.scheduledAtUtc) - Date.now() < 6e4 && !task.hold);
@@ -50,8 +50,8 @@ export async function page({ company, query, signal }) {
         ...TYPES.map((value) => ({ value, label: word('type', value) }))] },
       { name: 'dueFrom', kind: 'date', label: t('tasks.dueFrom') },
       { name: 'dueTo', kind: 'date', label: t('tasks.dueTo') },
-      { name: 'username', label: t('tasks.by') },
-      { name: 'braked', kind: 'check', label: t('tasks.brakedOnly') },
+      { name: 'username', label: t('person.by') },
+      { name: 'braked', kind: 'check', label: t('task.braked') },
     ],
     change: () => tasks.reload(),
   });
@@ -81,7 +81,7 @@ export async function page({ company, query, signal }) {
         cell: (task) => word('type', task.type) },
       { key: 'state', sort: (task) => word('state', task.state), label: t('tasks.state'),
         cell: (task) => [statePill(task.state), el('small', { class: 'muted under' }, reason(task))] },
-      { key: 'by', off: true, sort: by, label: t('tasks.by'), cell: (task) => bdi(by(task)) },
+      { key: 'by', off: true, sort: by, label: t('person.by'), cell: (task) => bdi(by(task)) },
       { key: 'asked', off: true, sort: (task) => task.createdAt, order: { desc: 'newest' },
         label: t('lists.asked'), cell: (task) => when(task.createdAt, 'cell') },
       { key: 'due', sort: (task) => task.scheduledAtUtc, order: { asc: 'due' }, label: t('tasks.due'),
@@ -103,14 +103,14 @@ export async function page({ company, query, signal }) {
   events.addEventListener('pulse', ({ detail }) => { if (detail.queue) figures = detail; redraw(); }, { signal });
   const marks = () => {
     const counts = { ...figures.queue, needs: needing(figures) };
-    return tabs(t('tasks.title'), Object.keys(TABS).map((one) => ({
+    return tabs(t('nav.tasks'), Object.keys(TABS).map((one) => ({
       label: t(`tasks.tab.${one}`), count: counts[one], current: one === tab,
       href: href('tasks', '', { ...filter.query(), tab: one }),
     })));
   };
   return {
     title: () => title(needing(figures)),
-    view: () => el('div', { class: 'page' }, head({ title: t('tasks.title') }), marks(),
+    view: () => el('div', { class: 'page' }, head({ title: t('nav.tasks') }), marks(),
       el('div', { class: 'card' }, filter.view(tasks.tools()), tasks.view())),
     poll: tasks.poll,
   };

@@ -2,18 +2,21 @@
 import { get, send } from '../api.js';
 import { el } from '../dom.js';
 import { addDays, city, dayOf, t } from '../format.js';
-import { field, required } from '../components/form.js';
+import { comment, field, required } from '../components/form.js';
 import { many } from '../components/many.js';
 import { box } from '../components/page.js';
+
+const write = (method, path) => (one, { comment: why, ...values }, key) =>
+  send(method, path, { key, query: { comment: why }, body: { userPrincipalName: one.id, ...values } });
 
 const setManager = (items) => {
   const manager = field({ name: 'manager', kind: 'person', label: t('field.manager') });
   return many({
-    title: t('together.manager.ask', { n: items.length }), items, fields: [manager],
-    verb: t('together.manager.go'), sum: 'together.manager.sum',
+    title: t('together.manager.ask', { n: items.length }), items, fields: [manager, comment()],
+    verb: t('together.manager'), sum: 'together.manager.sum',
     check: (values) => (manager.unclear() ? [{ name: 'manager', message: t('form.pick') }]
       : required(values, 'manager')),
-    each: (one, values, key) => send('PATCH', 'user', { key, body: { userPrincipalName: one.id, ...values } }),
+    each: write('PATCH', 'user'),
   });
 };
 
@@ -28,16 +31,16 @@ async function offboard(items, company) {
   const fields = [
     field({ name: 'date', label: t('field.date'), kind: 'date', value: addDays(dayOf(), 7) }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '17:00' }),
+    comment(),
   ];
   return many({
     title: t('together.offboard.ask', { n: items.length }), items, fields, danger: true,
     verb: t('together.offboard.go', { n: items.length }), sum: 'together.offboard.sum',
-    lead: () => [el('p', null, t('offboard.canMove')), own && box('bad', t('offboard.own')),
+    lead: () => [el('p', null, t('offboard.canMove')), own && box('bad', t('person.own')),
       brakeWords(brake, items.length)],
     check: (values) => [...required(values, 'date', 'time'),
       ...(values.date && values.date < dayOf() ? [{ name: 'date', message: t('together.past') }] : [])],
-    each: (one, values, key) => send('POST', 'user/offboard',
-      { key, body: { userPrincipalName: one.id, ...values } }),
+    each: write('POST', 'user/offboard'),
   });
 }
 

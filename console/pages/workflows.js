@@ -36,8 +36,8 @@ async function all({ signal }) {
       { label: t('wf.name'), kind: 'main', cell: (one) =>
         el('a', { href: href('workflows', one.name) }, bdi(one.name)) },
       { label: t('wf.trigger'), cell: (one) => word('type', one.trigger) },
-      { label: t('wf.actions'), kind: 'num', cell: (one) => String(one.actionCount) },
-      { label: t('tasks.state'), cell: (one) => (one.active ? pill(t('wf.active'), 'ok', 'done')
+      { label: t('table.actions'), kind: 'num', cell: (one) => String(one.actionCount) },
+      { label: t('tasks.state'), cell: (one) => (one.active ? pill(t('change.on'), 'ok', 'done')
         : pill(t('wf.inactive'), '', 'pause')) },
       { label: t('wf.month'), cell: (one) => counts(one.name) },
     ],
@@ -84,7 +84,7 @@ async function runs({ company, params: { id: name }, query, signal }) {
       { label: t('tasks.person'), kind: 'main', cell: (run) => el('a', { href: href('task', run.event.taskId) },
         bdi(run.event.userPrincipalName)) },
       { label: t('tasks.state'), cell: (run) => mark(run.status) },
-      { label: t('wf.actions'), kind: 'wide', cell: (run) => [actions(run),
+      { label: t('table.actions'), kind: 'wide', cell: (run) => [actions(run),
         run.actions.filter((one) => one.error).map((one) => el('small', null, quote(one.error)))] },
       { label: t('wf.started'), cell: (run) => [when(run.startedAt, 'cell'), run.finishedAt && el('small', { class: 'muted' },
         ` ${duration(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}`)] },

@@ -75,10 +75,16 @@ subtest 'reasons' => sub {
     }
 };
 
+# The text of a C literal, or of several that stand beside each other.
+sub together {
+    my ($literals) = @_;
+    return join('', $literals =~ /"((?:[^"\\]|\\.)*)"/g) =~ s/\\(.)/$1/gr;
+}
+
 # What the service says of steps and tasks is known by its sentence in the C source, and said in
 # each other language.
 subtest 'sentences' => sub {
-    my $literal = qr/((?:"(?:[^"\\]|\\.)*"\s*)+)/;
+    my $literal = qr/((?:"(?:[^"\\]|\\.)*"(?:\s|\\\n)*)+)/;
     my @calls = (qr/step_says\(\s*r,\s*[^,"]+,\s*/, qr/step_(?:fails|later|gone)\(\s*r,\s*/,
         qr/run_warn\(\s*r,\s*(?:ida_printf\(\s*r->pool,\s*)?/, qr/run_lags\(\s*r,[^"{};]*?/,
         qr/warnings,\s*json_string\(\s*(?:ida_printf\(\s*c->pool,\s*)?/,
@@ -88,12 +94,10 @@ subtest 'sentences' => sub {
     File::Find::find({ no_chdir => 1, wanted => sub {
         /\.c$/ or return;
         my $source = slurp($_);
-        $written .= "\n" . ($1 =~ s/"\s*"//gr) while $source =~ /$literal/g;
+        $written .= "\n" . together($1) while $source =~ /$literal/g;
         for my $call (@calls) {
             while ($source =~ /$call$literal/g) {
-                my $sentence = join '', $1 =~ /"((?:[^"\\]|\\.)*)"/g;
-                $sentence =~ s/\\(.)/$1/g;
-                $said{$sentence} = 1;
+                $said{ together($1) } = 1;
             }
         }
     } }, map { src_dir() . "/$_" } qw(core worker));

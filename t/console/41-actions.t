@@ -164,9 +164,14 @@ subtest 'hires by file' => sub {
     choose(join "\n", 'firstname,surname', map {"Bulk,Bulk$_"} 1 .. 20);
     $browser->until('twenty', sub { main() =~ /Queue 20 hires/ && main() !~ /is checked/ });
     $browser->click_text('main button', 'Queue 20 hires');
+    $browser->type('dialog[open] [name=comment]', 'The class of June');
     $browser->click_text('dialog[open] button', 'Queue 20 hires');
     $browser->until('all of them', sub { main() =~ /20 hires are queued/ });
-    is(scalar tasks(type => 'userCreate'), $before + 22, 'are queued');
+    my @all = tasks(type => 'userCreate');
+    is(scalar @all, $before + 22, 'are queued');
+    my ($one) = grep { $_->{displayName} =~ /^Bulk / } @all;
+    ok(within(sub { ($api->data('/task/comments', { id => $one->{id} })
+        ->{items}[0]{comment} // '') eq 'The class of June' }), 'with what was said of them');
     is_deeply([$browser->complaints(qr/400|beforeunload/)], [],
         "nothing else to complain of");
 };

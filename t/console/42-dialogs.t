@@ -105,16 +105,21 @@ subtest 'several people at once' => sub {
     asked(qr/must not be before today/, 'not in the past');
     is(scalar tasks_of(userDelete => @people), 0, 'nothing is queued yet');
     $browser->type('dialog[open] [name=date]', '2031-05-05');
+    $browser->type('dialog[open] [name=comment]', 'The branch closes');
     press('Offboard 10');
     $browser->until('what came of it', sub { main() =~ /10 offboardings are queued/ });
-    is_deeply([map { "$_->{scheduledAt}" =~ s/T.*//r } tasks_of(userDelete => @people)],
+    my @left = tasks_of(userDelete => @people);
+    is_deeply([map { "$_->{scheduledAt}" =~ s/T.*//r } @left],
         [('2031-05-05') x 10], 'one for each of them');
+    # Records of the log, where comments are read, come after the answers.
+    ok(within(sub { ($other->data('/task/comments', { id => $left[9]{id} })
+        ->{items}[0]{comment} // '') eq 'The branch closes' }), 'with the comment');
     ok(!$browser->find('.bulk'), 'nothing is ticked any more');
 
     $company->open('hygiene/accountsWithoutManager');
     is(scalar(grep {/Offboard/} $browser->texts('main tbody button, main tbody a')), 0,
         'who has no manager is no leaver');
-    $browser->click_text('main tbody button', 'Set the manager of Otto Fjäll');
+    $browser->click_text('main tbody button', 'Set manager: Otto Fjäll');
     asked(qr/Who manages this person/, 'who it is to be');
     press('Set manager');
     asked(qr/is missing/, 'a person is required');
@@ -218,6 +223,20 @@ subtest 'in forced colours and with large text' => sub {
         'nothing scrolls sideways');
     $browser->screenshot(Idadmin::Test::build_dir() . '/run/console/state-forced-640.png')
         if $ENV{IDADMIN_SCREENSHOTS};
+    $browser->press('/');
+    $browser->wait_for('header [role=option]');
+    for my $width (640, 1024) {
+        $browser->size($width, 900);
+        my ($box, @edges) = @{ $browser->script(<<'JS') };
+            const all = ['combobox', 'listbox'].map((role) =>
+                document.querySelector(`header [role=${role}]`).getBoundingClientRect());
+            return [all[0].width, ...all.flatMap((one) => [one.left, one.right])];
+JS
+        cmp_ok($box, '>=', 280, "$width pixels: there is room to search");
+        is_deeply([grep { $_ < 0 || $_ > $width } @edges], [], "$width pixels: all of it is seen");
+    }
+    $browser->press('Escape');
+    $browser->wait_gone('header [role=option]');
     $browser->script('document.documentElement.style.fontSize = ""');
     $browser->media;
     $browser->size(1280, 900);

@@ -283,12 +283,32 @@ subtest 'groups, filters, figures' => sub {
     $company->open('person/' . $company->id_of('greta.dahl') . '?tab=access');
     my ($group) = $browser->texts('main tbody th a');
     $browser->click('main tbody th a', ready => 1);
-    is(($browser->texts('main h2'))[0], $group, 'a group of a person leads to that group');
+    is($browser->text('h1'), $group, 'a group of a person leads to that group');
     $company->open('people?group=Nowhere');
     told(qr/Group:\s+Nowhere/, 'a filter that names nothing stays to be taken away');
     ok($browser->find('.filters + .list .failed'), 'the list alone says why');
     $browser->click('.chip');
     told(qr/Greta Dahl/, 'and comes without it');
+    # Licences come from role templates and from unused ones: this directory has none.
+    $between->rule('GET role-template',
+        '{change: ({roleTemplate}) => { roleTemplate.licenses = ["SPE_E3"]; }}');
+    $between->rule('GET hygiene', '{change: ({sections}) => { '
+        . 'sections.disabledWithAccess.items = [{licenses: ["VISIO", "SPE_E3"]}]; }}');
+    $browser->click('main .filters summary');
+    my $words = sub { return $browser->script('return [...document.querySelector('
+        . '`main [name=${arguments[0]}]`).list.options].map((one) => one.value)', $_[0]) };
+    $browser->until('licences are suggested', sub { @{ $words->('license') } });
+    is_deeply($words->('license'), [qw(SPE_E3 VISIO)], 'each once');
+    ok((grep { $_ eq 'Sales' } @{ $words->('department') }), 'departments too');
+    $between->rule($_) for 'GET role-template', 'GET hygiene';
+    # More rows than a page sorts: it says so, and no header says otherwise.
+    $between->rule('GET users', '{change: (data) => Object.assign(data, {totalCount: 2000, '
+        . 'nextCursor: "more", items: Array.from({length: 1000}, (_, i) => '
+        . '({...data.items[0], id: `x${i}`}))})}');
+    $browser->click_text('main thead button', 'Department');
+    told(qr/Not sorted: this column sorts up to 1,000 rows/, 'what is not sorted says so');
+    is(scalar $browser->all('[aria-sort]'), 0, 'in its header too');
+    $between->rule('GET users');
     $company->open('workflows');
     my $failed = $api->data('/workflow/runs',
         { workflow => 'Leaver', status => 'doneWithWarnings' });

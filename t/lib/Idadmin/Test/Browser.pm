@@ -30,11 +30,13 @@ sub new {
     my $home = Idadmin::Test::tempdir() . "/browser$port";
     mkdir $home or die "$home: $!\n";
     my $self = bless { size => [1280, 900], %how,
-        driver => "http://127.0.0.1:$port", http => HTTP::Tiny->new(timeout => 120) }, $class;
+        driver => "http://127.0.0.1:$port", log => "$home/log",
+        # A connection that is used again may be closed by the other side in that moment.
+        http => HTTP::Tiny->new(timeout => 120, keep_alive => 0) }, $class;
     # Profiles and sockets go where the script's other files are, and away with them.
     $self->{pid} = Idadmin::Test::daemon(
         [Idadmin::Test::program_path('chromedriver'), "--port=$port", '--log-level=WARNING'],
-        log => "$home/log", env => { TMPDIR => $home, HOME => $home });
+        log => $self->{log}, env => { TMPDIR => $home, HOME => $home });
     Idadmin::Test::within(sub { eval { $self->_ask(GET => '/status')->{ready} } })
         or die "chromedriver does not begin: " . Idadmin::Test::slurp("$home/log") . "\n";
     my @options = qw(--headless=new --no-sandbox --disable-gpu --force-color-profile=srgb
@@ -70,8 +72,25 @@ sub _ask {
     my $json = eval { Idadmin::Test::json_data($answer->{content}) };
     my $value = ref $json eq 'HASH' ? $json->{value} : undef;
     return $value if $answer->{success};
-    die "browser: $method $path: " . (ref $value eq 'HASH' ? "$value->{error}: $value->{message}"
-        : $answer->{content}) . "\n";
+    my $fault = "browser: $method $path: " . (ref $value eq 'HASH'
+        ? "$value->{error}: $value->{message}" : $answer->{content}) . "\n";
+    die $fault if ref $value eq 'HASH' && $value->{error} !~ /disconnected|invalid session/;
+    die $fault . $self->_driver;
+}
+
+# What is known of a driver that did not answer, or has lost its browser. If its process has ended
+# this is kept: nothing that is waited for will come (until).
+sub _driver {
+    my ($self) = @_;
+    return $self->{gone} if $self->{gone};
+    my $log = join '', map {"  $_\n"} grep {defined}
+        (split /\n/, eval { Idadmin::Test::slurp($self->{log}) } // '')[-10 .. -1];
+    my $runs = $self->{pid} && !Idadmin::Test::ended($self->{pid});
+    my $says = $runs ? "chromedriver runs\n" : 'chromedriver has ended, wait status '
+        . (Idadmin::Test::stop_daemon($self->{pid} // 0) // 'unknown') . "\n";
+    $says .= length $log ? "the last lines of its log:\n$log" : "its log is empty\n";
+    $self->{gone} = $says if !$runs;
+    return $says;
 }
 
 sub _do { my ($self, $method, $path, $body) = @_;
@@ -122,7 +141,8 @@ sub ready {
 # Polls until the block is true and returns its value; dies with what was waited for.
 sub until {
     my ($self, $what, $block) = @_;
-    my $value = Idadmin::Test::within(sub { eval { $block->() } });
+    my $value = Idadmin::Test::within(sub { eval { $block->() } || $self->{gone} });
+    die "browser: waited until $what, and $self->{gone}" if $self->{gone};
     return $value if $value;
     my $shown = eval { $self->script('return document.body.innerText.slice(0, 1500)') } // '';
     die "browser: waited in vain until $what at " . $self->url . "\n$shown\n";

@@ -161,7 +161,6 @@ JS
 sub look {
     my ($self, $name, %how) = @_;
     my $browser = $self->{browser};
-    my $folder  = build_dir() . '/run/console';
     my $looks = $how{looks} // [[light => 1280], [dark => 1280], [light => 390], [dark => 390],
         [light => 320], [light => 1024]];
     for my $look (@$looks) {
@@ -175,15 +174,47 @@ sub look {
             "$name, $theme $width: no table is wider than its card");
         is_deeply([$self->_axe], [], "$name, $theme $width: axe-core finds nothing")
             if $width != 320 && $width != 1024 && !axe_missing();
-        if ($ENV{IDADMIN_SCREENSHOTS}) {
-            system('mkdir', '-p', $folder) == 0 or die "cannot make $folder\n";
-            $browser->screenshot("$folder/$name-$theme-$width.png", viewport => $how{viewport});
-        }
+        $self->_picture("$name-$theme-$width", $how{viewport}) if $ENV{IDADMIN_SCREENSHOTS};
     }
+    $self->_every_look($name, $how{viewport}) if ($ENV{IDADMIN_SCREENSHOTS} // '') eq 'all';
     $browser->media;
     $browser->size(1280, 900);
     is_deeply([$browser->complaints(@{ $how{expected} // [] })], [],
         "$name: nothing to complain of");
+    return;
+}
+
+sub _picture {
+    my ($self, $name, $viewport) = @_;
+    my $folder = build_dir() . '/run/console';
+    system('mkdir', '-p', "$folder/all") == 0 or die "cannot make $folder\n";
+    return $self->{browser}->screenshot("$folder/$name.png", viewport => $viewport);
+}
+
+# Pictures alone, of both languages, themes and three widths. The language changes beneath the page,
+# so that dialogs stay open.
+sub _every_look {
+    my ($self, $name, $viewport) = @_;
+    my $browser = $self->{browser};
+    my $speak = sub { my ($language) = @_; $browser->async(<<'JS', $language) };
+        const [language, done] = arguments;
+        const file = (name) => import(new URL(name, location.origin + location.pathname));
+        await (await file('format.js')).loadLanguage(language);
+        (await file('dom.js')).draw();
+        done();
+JS
+    my $present = $browser->script('return document.documentElement.lang');
+    for my $language ($name =~ /-sv$/ ? () : qw(en), qw(sv)) {
+        $speak->($language);
+        for my $width (390, 1024, 1440) {
+            $browser->size($width, 900);
+            for my $theme (qw(light dark)) {
+                $browser->media(dark => $theme eq 'dark' ? 1 : 0);
+                $self->_picture("all/$name.$language.$width.$theme", $viewport);
+            }
+        }
+    }
+    $speak->($present);
     return;
 }
 
