@@ -103,7 +103,7 @@ export default {
   'unknown member "%s" was ignored': 'okänt fält ”{1}” togs inte med',
   'Role templates are not given to an account that comes back: assign them when it is enabled.': 'Rollmallar ges inte till ett konto som återställs: tilldela dem när det är aktivt.',
   'The role template %s was not given: %s': 'Rollmallen {1} gavs inte: {2?}',
-  'Held by the brake: %lld offboardings and other disablings were started within the last hour, as many as brake.offboardingsPerHour allows. A person (`idadminctl task release`), or another API key than the one that asked, may release this task; or cancel it.': 'Hålls av bromsen: {1} avslut påbörjades den senaste timmen, så många som bromsen tillåter. Släpp ärendet eller avbryt det.',
+  'Held by the brake: offboardings and other disablings that were started within the last hour: %lld, as many as brake.offboardingsPerHour allows. A person (`idadminctl task release`), or another API key than the one that asked, may release this task; or cancel it.': 'Hålls av bromsen: {1} avslut påbörjades den senaste timmen, så många som bromsen tillåter. Släpp ärendet eller avbryt det.',
   'disabled': 'kontot är avstängt',
   'was disabled already': 'kontot var redan avstängt',
   'enabled': 'kontot är aktivt',

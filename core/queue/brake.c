@@ -141,13 +141,13 @@ ida_kind queue_brake_ask(store *s, ida_ctx *c, const ida_task *task, int64_t now
     int64_t here = began_since(s, c, task->tenant, now - HOUR_MS);
     started = started > here ? started : here;
     if (started >= tenant->brake_per_hour) {
-        *why = ida_printf(c->pool,
-                          "Held by the brake: %s started within the last hour, as many as "
-                          "brake.offboardingsPerHour allows. A "
-                          "person (`idadminctl task release`), or another API key than the one "
-                          "that asked, may release this task; or cancel it.",
-                          ida_count(c->pool, started, "offboarding or other disabling was",
-                                    "offboardings and other disablings were"));
+        *why = ida_printf(
+            c->pool,
+            "Held by the brake: offboardings and other disablings that were started "
+            "within the last hour: %lld, as many as brake.offboardingsPerHour allows. A "
+            "person (`idadminctl task release`), or another API key than the one "
+            "that asked, may release this task; or cancel it.",
+            (long long)started);
     }
     return IDA_OK;
 }
