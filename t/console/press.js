@@ -112,7 +112,6 @@ async function answer(place, how) {
 const controls = () => [...document.querySelectorAll('#page button, #page summary, #page a[href], #page select,'
     + ' #page input[type=checkbox], #page input[type=radio], #page .segment')]
     .filter((one) => shown(one) && !one.closest('[popover]'));
-const alike = (kind) => controls().find((each) => kindOf(each) === kind);
 const nameOf = (one) => `${one.tagName} ${one.closest('[data-id]') ? 'row ' : ''}${words(one)}`;
 /* A link of a row leads to what the same link of another row leads to. */
 const kindOf = (one) => (one.closest('[data-id], .needs, .plain, .bare, .facts')
@@ -121,8 +120,7 @@ const kindOf = (one) => (one.closest('[data-id], .needs, .plain, .bare, .facts')
 const LAST = /Cancel|Delete|Disable|Offboard|End the access|Withdraw|Take back|Unassign|Review|Deny|Queue/;
 /* Without a selection there are no verbs, and of all that match no robot offboards everybody. */
 const rank = (one) => LAST.test(nameOf(one)) + 2 * /Clear selection/.test(words(one)) + 3 * /that match/.test(words(one));
-/* Text is asked of each once: it makes the browser lay out what changed since. */
-const order = (all) => [...all].map((one) => [rank(one), one]).sort(([a], [b]) => a - b).map(([, one]) => one);
+const order = (all) => [...all].sort((a, b) => rank(a) - rank(b));
 /* Every list has the same menu and sorts in the same way: each column and item is pressed once. */
 const shared = new Set();
 
@@ -143,8 +141,8 @@ async function page(place) {
     await visit(place);
     const seen = new Set();
     for (let i = 0; i < 120; i++) {
-        const one = order(controls().filter((each) => !seen.has(kindOf(each))
-            && !(each.matches('.sort') && shared.has(words(each)))))[0];
+        const one = order(controls()).find((each) => !seen.has(kindOf(each))
+            && !(each.matches('.sort') && shared.has(words(each))));
         if (!one) break;
         seen.add(kindOf(one));
         if (one.matches('.sort')) shared.add(words(one));
@@ -154,12 +152,10 @@ async function page(place) {
         if (one.hasAttribute('popovertarget')) {
             const chosen = one.closest('.tools, .card-head') ? shared : new Set(); // what an item does may bring another ("Enable")
             for (let k = 0; k < 24; k++) {
-                const again = shown(one) ? one : alike(kindOf(one));
+                const again = shown(one) ? one : controls().find((each) => kindOf(each) === kindOf(one));
                 if (!again) break;
                 again.click();
                 await quiet();
-                // A list that is drawn in that moment takes the menu with it.
-                if (!document.querySelector(':popover-open')) continue;
                 const ways = order(document.querySelectorAll(':popover-open button.item'))
                     .flatMap((item) => (write ? ['back', 'go'] : ['back']).map((way) => [item, way, words(item) + way]));
                 const next = ways.find(([, , each]) => !chosen.has(each));
@@ -176,14 +172,14 @@ async function page(place) {
             await fill(one.closest('form'));
             await quiet();
             await press(place, one, 'back'); // "Review", then back
-            const again = alike(kindOf(one));
+            const again = controls().find((each) => kindOf(each) === kindOf(one));
             if (again) await press(place, again, 'go');
             continue;
         }
         const writes = /Read now|^Check$|Undo/.test(words(one));
         if (writes && !write) continue;
         await press(place, one, 'back');
-        const again = write && alike(kindOf(one));
+        const again = write && controls().find((each) => kindOf(each) === kindOf(one));
         if (again && again.matches('button:not([aria-pressed])') && between.dialogs.has(nameOf(one))) await press(place, again, 'go');
     }
 }
