@@ -161,6 +161,9 @@ static ida_kind count_terms(store *s, ida_ctx *c, const char *tenant, const boun
         DB_ARGS(DB_T(match), DB_I(b->first), DB_I(b->end), DB_I(most), DB_T(tenant)), total);
 }
 
+/* Rows that a count reads at most if terms alone do not decide: long words, signs within words. */
+#define ROWS_COUNTED 1000
+
 /* Counts rows, because the terms alone do not decide the match. */
 static ida_kind count_matches(store *s, ida_ctx *c, const char *tenant,
                               const cache_people_filter *filter, const bound *b, const char *match,
@@ -210,11 +213,12 @@ static ida_kind count_group(store *s, ida_ctx *c, const char *tenant,
 }
 
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
-                            const cache_people_filter *filter, int64_t most, int64_t *total)
+                            const cache_people_filter *filter, int64_t most, int64_t *total,
+                            int *more)
 {
     bound b;
     int64_t edges = 0;
-    *total = 0;
+    *total = *more = 0;
     if (cache_filter_has_count(filter)) {
         const cache_people_kind which = {filter->enabled, filter->guest, -1};
         return cache_people_count_stored(s, c, tenant, &which, most, total);
@@ -230,7 +234,10 @@ ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
         return count_terms(s, c, tenant, &b, b.terms.match, most, total);
     }
     if (!b.terms.inside) {
-        return count_matches(s, c, tenant, filter, &b, b.terms.match, most, total);
+        int64_t rows = most < ROWS_COUNTED ? most : ROWS_COUNTED;
+        kind = count_matches(s, c, tenant, filter, &b, b.terms.match, rows, total);
+        *more = !kind && rows < most && *total == rows;
+        return kind;
     }
     kind = count_terms(s, c, tenant, &b, b.terms.inside, most, total);
     if (!kind && *total < most) {
@@ -264,6 +271,29 @@ static ida_kind find_edge(store *s, ida_ctx *c, db_statement statement, db_args 
     return kind;
 }
 
+/* Who is left by a report's filter, if the index of terms alone can say that they are few: `kind`
+ * is what the report asks of everybody. */
+static ida_kind find_few(store *s, ida_ctx *c, const cache_report *r, cache_people_filter kind,
+                         bound *b, int *few)
+{
+    int64_t number = 0;
+    *few = 0;
+    if (of_everybody(r)) {
+        return IDA_OK;
+    }
+    kind.department = r->department;
+    kind.company = r->company;
+    kind.license = r->license;
+    ida_kind result = resolve(s, c, r->tenant, &kind, b);
+    result = result
+                 ? result
+                 : count_terms(s, c, r->tenant, b, b->terms.match, CACHE_REPORT_LOOK + 1, &number);
+    *few = !result && number <= CACHE_REPORT_LOOK;
+    return result;
+}
+
+#define OF_FEW(b) DB_T((b).terms.match), DB_I((b).first), DB_I((b).end)
+
 /* A page that was filled before all candidates were read needs no edge. */
 static ida_kind filled(ida_kind kind, cache_report *r)
 {
@@ -277,7 +307,23 @@ static void at_most(int64_t number, cache_report *r)
     r->total.number = r->total.more ? r->most - 1 : number;
 }
 
-/* Bounded: reads at most `most` rows. */
+/* A number that the store counted to at most `most`. */
+static ida_kind numbered(store *s, ida_ctx *c, db_statement statement, db_args args,
+                         cache_report *r)
+{
+    int64_t number = 0;
+    ida_kind kind = store_number(s, c, statement, args, &number);
+    at_most(number, r);
+    return kind;
+}
+
+/* People whom a count examines at most. */
+static int64_t examined(const cache_report *r)
+{
+    return of_everybody(r) || r->most < r->look ? r->most : r->look;
+}
+
+/* Bounded: reads at most so many rows. */
 static ida_kind counted(store *s, ida_ctx *c, db_statement statement, db_args args, cache_report *r)
 {
     db_result found;
@@ -286,21 +332,39 @@ static ida_kind counted(store *s, ida_ctx *c, db_statement statement, db_args ar
     r->total = (cache_report_count){0};
     if (!kind) {
         at_most(row->number.number, r);
-        r->total.more = row->looked.number >= r->most;
+        r->total.more = row->looked.number >= examined(r);
     }
     return kind;
+}
+
+static cache_people_filter idle_people(const cache_report *r)
+{
+    cache_people_filter idle = CACHE_PEOPLE_ALL;
+    idle.enabled = 1;
+    idle.guest = r->guest;
+    idle.active_before = r->before;
+    return idle;
 }
 
 ida_kind cache_people_idle(store *s, ida_ctx *c, cache_report *r, const cache_listed_person **rows)
 {
     int64_t from = r->after_at > 0 ? r->after_at : 1;
+    bound b;
+    int few;
     r->edge = (cache_report_edge){0};
-    ida_kind kind = of_everybody(r)
-                        ? IDA_OK
-                        : find_edge(s, c, STMT_people_idle_edge,
-                                    DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before),
-                                            DB_I(from), DB_T(r->after_id), DB_I(CACHE_REPORT_LOOK)),
-                                    r);
+    ida_kind kind = find_few(s, c, r, idle_people(r), &b, &few);
+    if (few) {
+        return list(s, c, STMT_people_idle_few,
+                    DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), DB_I(from),
+                            DB_T(r->after_id), DB_I(r->limit), OF_ARGS(r), OF_FEW(b)),
+                    rows, &r->count);
+    }
+    kind = kind || of_everybody(r)
+               ? kind
+               : find_edge(s, c, STMT_people_idle_edge,
+                           DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), DB_I(from),
+                                   DB_T(r->after_id), DB_I(CACHE_REPORT_LOOK)),
+                           r);
     kind = kind ? kind
                 : list(s, c, STMT_people_idle,
                        DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), DB_I(from),
@@ -312,20 +376,46 @@ ida_kind cache_people_idle(store *s, ida_ctx *c, cache_report *r, const cache_li
 
 ida_kind cache_people_idle_count(store *s, ida_ctx *c, cache_report *r)
 {
-    return counted(
-        s, c, STMT_people_idle_count,
-        DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), OF_ARGS(r), DB_I(r->most)), r);
+    bound b;
+    int few;
+    ida_kind kind = find_few(s, c, r, idle_people(r), &b, &few);
+    if (kind || few) {
+        return kind ? kind
+                    : numbered(s, c, STMT_people_idle_few_count,
+                               DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), DB_I(1),
+                                       OF_ARGS(r), OF_FEW(b)),
+                               r);
+    }
+    return counted(s, c, STMT_people_idle_count,
+                   DB_ARGS(DB_T(r->tenant), DB_I(r->guest), DB_I(r->before), OF_ARGS(r),
+                           DB_I(examined(r))),
+                   r);
+}
+
+static cache_people_filter members(void)
+{
+    cache_people_filter members = CACHE_PEOPLE_ALL;
+    members.enabled = 1;
+    members.guest = 0;
+    return members;
 }
 
 ida_kind cache_people_unmanaged(store *s, ida_ctx *c, cache_report *r,
                                 const cache_listed_person **rows)
 {
+    bound b;
+    int few;
     r->edge = (cache_report_edge){0};
-    ida_kind kind = of_everybody(r)
-                        ? IDA_OK
-                        : find_edge(s, c, STMT_people_unmanaged_edge,
-                                    DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(CACHE_REPORT_LOOK)),
-                                    r);
+    ida_kind kind = find_few(s, c, r, members(), &b, &few);
+    if (few) {
+        return list(s, c, STMT_people_unmanaged_few,
+                    DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r), OF_FEW(b)),
+                    rows, &r->count);
+    }
+    kind = kind || of_everybody(r)
+               ? kind
+               : find_edge(s, c, STMT_people_unmanaged_edge,
+                           DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(CACHE_REPORT_LOOK)), r);
     kind = kind ? kind
                 : list(s, c, STMT_people_unmanaged,
                        DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r),
@@ -343,8 +433,14 @@ ida_kind cache_people_unmanaged_count(store *s, ida_ctx *c, cache_report *r)
         at_most(number, r);
         return kind;
     }
-    return counted(s, c, STMT_people_unmanaged_count,
-                   DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
+    bound b;
+    int few;
+    ida_kind kind = find_few(s, c, r, members(), &b, &few);
+    return kind  ? kind
+           : few ? numbered(s, c, STMT_people_unmanaged_few_count,
+                            DB_ARGS(DB_T(r->tenant), OF_ARGS(r), OF_FEW(b)), r)
+                 : counted(s, c, STMT_people_unmanaged_count,
+                           DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(examined(r))), r);
 }
 
 STORE_FILL(holder_of, cache_holder, holder, .person = PERSON_OF, .licenses = row->licenses.text,
@@ -359,27 +455,34 @@ ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache
                       sizeof **rows, rows, &r->count);
 }
 
-/* A number that the store counted to at most `most`. */
-static ida_kind numbered(store *s, ida_ctx *c, db_statement statement, db_args args,
-                         cache_report *r)
-{
-    int64_t number = 0;
-    ida_kind kind = store_number(s, c, statement, args, &number);
-    at_most(number, r);
-    return kind;
-}
-
 ida_kind cache_people_sharing_count(store *s, ida_ctx *c, cache_report *r)
 {
     return numbered(s, c, STMT_people_sharing_count,
                     DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
 }
 
+static cache_people_filter disabled(void)
+{
+    cache_people_filter disabled = CACHE_PEOPLE_ALL;
+    disabled.enabled = 0;
+    return disabled;
+}
+
 ida_kind cache_people_holding(store *s, ida_ctx *c, cache_report *r, const cache_holder **rows)
 {
+    bound b;
+    int few;
     r->edge = (cache_report_edge){0};
-    ida_kind kind = find_edge(s, c, STMT_people_holding_edge,
-                              DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(CACHE_REPORT_LOOK)), r);
+    ida_kind kind = find_few(s, c, r, disabled(), &b, &few);
+    if (kind || few) {
+        return kind ? kind
+                    : store_rows(s, c, STMT_people_holding_few,
+                                 DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r),
+                                         OF_FEW(b)),
+                                 holder_of, sizeof **rows, rows, &r->count);
+    }
+    kind = find_edge(s, c, STMT_people_holding_edge,
+                     DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(CACHE_REPORT_LOOK)), r);
     kind = kind ? kind
                 : store_rows(s, c, STMT_people_holding,
                              DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), OF_ARGS(r),
@@ -397,8 +500,14 @@ ida_kind cache_people_holding_count(store *s, ida_ctx *c, cache_report *r)
             return kind;
         }
     }
-    return counted(s, c, STMT_people_holding_count,
-                   DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(r->most)), r);
+    bound b;
+    int few;
+    ida_kind kind = find_few(s, c, r, disabled(), &b, &few);
+    return kind  ? kind
+           : few ? numbered(s, c, STMT_people_holding_few_count,
+                            DB_ARGS(DB_T(r->tenant), OF_ARGS(r), OF_FEW(b)), r)
+                 : counted(s, c, STMT_people_holding_count,
+                           DB_ARGS(DB_T(r->tenant), OF_ARGS(r), DB_I(examined(r))), r);
 }
 
 STORE_FILL(group_of, cache_empty_group, group_empty, row->directory.text, row->id.text,

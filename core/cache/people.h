@@ -51,11 +51,14 @@ ida_kind cache_people_search(store *s, ida_ctx *c, const char *tenant,
 ida_kind cache_people_exact(store *s, ida_ctx *c, const char *tenant,
                             const cache_people_filter *filter, const char *from, const char *before,
                             const cache_listed_person **rows, int *count);
-/* At most `most`. */
+/* At most `most`. *more: there may be more than *total, because the index alone could not count
+ * them and reading them all would cost too much. */
 ida_kind cache_people_count(store *s, ida_ctx *c, const char *tenant,
-                            const cache_people_filter *filter, int64_t most, int64_t *total);
+                            const cache_people_filter *filter, int64_t most, int64_t *total,
+                            int *more);
 
-/* A page of a report reads at most this many people, however few of them match the filter. */
+/* A page of a report reads at most this many people, however few of them match the filter; if the
+ * index of terms says that the filter leaves no more of them, these alone. */
 #define CACHE_REPORT_LOOK 2000
 /* Where a page ended that reached this bound before it was full; `id` NULL: all people were
  * read. */
@@ -81,6 +84,7 @@ typedef struct cache_report {
                                           the first page */
     int limit;
     int64_t most; /* what is counted at most */
+    int64_t look; /* people that a count may examine where a filter leaves many */
     int count;    /* out: rows of the page */
     cache_report_edge edge;
     cache_report_count total;

@@ -200,8 +200,9 @@ ida_kind ida_page_result(ida_page *page)
     int64_t total = page->total;
     json_t *result = page->call->result = ida_json_keep(page->call->c->pool, json_object());
     json_object_set(result, "items", page->items);
-    int more = total > IDA_COUNT_EXACT;
-    json_object_set_new(result, "totalCount", json_integer(more ? IDA_COUNT_EXACT : total));
+    int more = total < 0 || total > IDA_COUNT_EXACT;
+    total = total < 0 ? -total : more ? IDA_COUNT_EXACT : total;
+    json_object_set_new(result, "totalCount", json_integer(total));
     json_object_set_new(result, "totalCountIsMinimum", json_boolean(more));
     ida_kind kind = ida_page_end(page, result);
     ida_json_put_time(result, "asOf", page->as_of);

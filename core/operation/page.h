@@ -18,7 +18,8 @@ typedef struct ida_page {
     json_t *places;     /* of each item, made with ida_place */
     int limit, more;    /* more: 1 if there are rows after the last item */
     int count;          /* rows that were read for the page, at most one above the limit */
-    int64_t total;      /* rows of the whole list, counted up to IDA_COUNT_MOST */
+    int64_t total;      /* rows of the whole list, counted up to IDA_COUNT_MOST; negative: at least
+                           so many */
     int64_t as_of;      /* time of the rows: now, or what ida_page_as_of sets */
     apr_hash_t *known;  /* people by ID or UPN: ida_op_known_person */
     ida_call *call;

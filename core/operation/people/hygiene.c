@@ -251,6 +251,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                         .limit = page->limit + 1,
                         /* the beginning of a file says whether it is complete */
                         .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
+                        .look = call->exported ? IDA_EXPORT_MAX + 1 : CACHE_REPORT_LOOK + 1,
                         .total = decoded(ida_place_number(page->from, 1))};
     r->after_text = sections[n].sign_ins ? "" : ida_place_text(page->from, 2);
     json_t *one = json_object();

@@ -83,7 +83,9 @@ static ida_kind search(ida_call *call, store *s, ida_ctx *c)
     kind = kind ? kind : cache_people_search(s, c, tenant, &filter, &rows, &count);
     int64_t total = page->from ? ida_place_number(page->from, 0) : count;
     if (!kind && !page->from && count == filter.limit) {
-        kind = cache_people_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total);
+        int more;
+        kind = cache_people_count(s, c, tenant, &filter, IDA_COUNT_MOST, &total, &more);
+        total = more ? -total : total;
     }
     if (kind) {
         return kind;
@@ -133,7 +135,7 @@ const ida_operation ida_op_users_search = {
         "Lists users of the directory, filtered by words, job, manager, group, licence, status and "
         "dates (all that is given must hold), ordered by display name; whose UPN is the query "
         "comes first. Use it to find a person's exact UPN, who reports to whom, or to count people "
-        "(totalCount, exact up to 10,000; then totalCountIsMinimum); use get_user for all details "
+        "(totalCount, exact up to 10,000 unless totalCountIsMinimum); use get_user for all details "
         "of one person.",
     .item = ida_person_row_members,
     .output = search_result,

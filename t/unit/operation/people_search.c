@@ -186,7 +186,8 @@ static void note_words(question *q)
             q->words[count++] = marked;
         }
     }
-    q->exact = ida_fold_address(pool, argument(q, "query"));
+    const char *query = ida_present(pool, argument(q, "query")); /* without outer blanks */
+    q->exact = ida_fold_address(pool, query ? query : "");
     q->exact = strchr(q->exact, ' ') ? NULL : q->exact;
     if (!count) { /* which would be refused */
         json_object_del(q->arguments, "query");
