@@ -133,22 +133,6 @@ subtest 'one place locks the tenant for operations' => sub {
     is_deeply(\@locks, ['core/operation/admit.c'], 'at the begin of each write');
 };
 
-# "1 tasks": a number that may be 1 and its noun go through ida_count. A noun behind a constant
-# limit (in capitals) is fine.
-subtest 'a number and its noun agree' => sub {
-    my $nouns = join '|', qw(tasks records events people users groups keys days files segments
-        deliveries requests faults warnings items seconds threads entries);
-    my @bad;
-    for my $path (files(qr{^(?:core|worker|writer)/.*\.c$})) {
-        my $text = code($path) =~ s/"\s*\n\s*"//gr;
-        while ($text =~ /(?<!more than )(?<!at most )%(?:d|zu|u|l?lld)\ (?:[a-z]+\ )?
-            (?:$nouns)\b[^;]*;/gx) {
-            push @bad, "$path: $&" if $& !~ /\b[A-Z]+_[A-Z_]+\b/;
-        }
-    }
-    is_deeply(\@bad, [], 'everywhere');
-};
-
 subtest 'no circle of files inside a room' => sub {
     my (%defines, %wants);
     for my $file (files(qr{^(?:core|mod_idadmin|writer|worker)/.*\.c$})) {

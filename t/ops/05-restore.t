@@ -148,8 +148,8 @@ sub lose_everything {
     return;
 }
 
-# What httpd answers: to a read, to a change (one that needs no synchronisation, because the cache is
-# made anew), to a balancer.
+# What httpd answers: to a read, to a change (one that needs no synchronisation, because the cache
+# is made anew), to a balancer.
 sub answers {
     my ($stack, $task) = @_;
     my $change = $stack->delete("/v1/api/task?id=$task");

@@ -8,6 +8,7 @@
 #include "core/base/build.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/queue/event.h"
 #include "core/store/audit.h"
 #include "core/store/chain_check.h"
@@ -250,9 +251,9 @@ static void report(ctl_call *ctl, const backup_work *work)
     if (ctl_json(ctl, document)) {
         return;
     }
-    ctl_say(ctl, "The store is saved in %s as of %s; keys and secrets are in %s (%zu files).",
-            work->to, ida_json_string(work->manifest, "at"), work->keys_to,
-            json_array_size(work->keys));
+    ctl_say(ctl, "The store is saved in %s as of %s; keys and secrets are in %s (%s).", work->to,
+            ida_json_string(work->manifest, "at"), work->keys_to,
+            ida_count(ctl->pool, (int64_t)json_array_size(work->keys), "file", "files"));
     ctl_table(ctl, json_object_get(work->manifest, "companies"), companies, "There is no company.");
     if (json_array_size(work->missing)) {
         ctl_table(ctl, work->missing, missing, "");

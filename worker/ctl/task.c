@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/text.h"
 #include "core/operation/table.h"
 #include "worker/ctl/operation.h"
 
@@ -56,6 +57,7 @@ int ctl_task_release(ctl_call *ctl)
     json_t *released = ida_json_keep(ctl->pool, json_array());
     ida_kind kind = release_all(ctl, released);
     return kind ? ctl_result(ctl, kind)
-                : ctl_answer(ctl, json_pack("{s:O}", "released", released),
-                             "%zu held tasks were released.", json_array_size(released));
+                : ctl_answer(ctl, json_pack("{s:O}", "released", released), "%s released.",
+                             ida_count(ctl->pool, (int64_t)json_array_size(released),
+                                       "held task was", "held tasks were"));
 }
