@@ -95,9 +95,9 @@ void sqlite_relieve_log(sqlite_db *s)
                     "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
                     (long long)(s->logged >> 20));
         }
-        sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
-                                  &written);
-        s->log_tried = in_log == written ? 0 : s->logged;
+        int rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
+                                           &written);
+        s->log_tried = rc == SQLITE_OK && in_log == written ? 0 : s->logged;
     }
 }
 
