@@ -181,7 +181,14 @@ ida_kind cache_index_merge(const cache_at *at, ida_ctx *c, int begins, int *more
     if (store_is_postgresql(at->s)) {
         return IDA_OK;
     }
-    ida_kind kind = store_read(at->s, c, STMT_terms_parts, DB_NONE, &before);
+    int64_t pays = 1;
+    ida_kind kind = begins ? store_number(at->s, c, STMT_terms_merge_pays,
+                                          DB_ARGS(DB_T(at->tenant)), &pays)
+                           : IDA_OK;
+    if (kind || !pays) {
+        return kind;
+    }
+    kind = store_read(at->s, c, STMT_terms_parts, DB_NONE, &before);
     kind = kind ? kind
                 : store_write(at->s, c, STMT_terms_merge_some,
                               DB_ARGS(DB_I(begins ? -MERGED : MERGED)), NULL);

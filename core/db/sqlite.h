@@ -32,10 +32,13 @@ typedef struct sqlite_db {
     int64_t read_until;  /* db_clock at which the statement that runs is ended; 0: no limit */
     int64_t logged;      /* bytes of pages in its log after the last commit of this connection */
     int64_t log_tried;   /* its length at a checkpoint that readers held up; 0: none was */
-    int at_work, run_kb; /* a run is; KB of pages that it keeps beyond SQLITE_CACHE_KB */
+    int at_work, run_kb; /* a run is; KB of pages that it keeps beyond SQLITE_CACHE_KB each */
     sqlite3_stmt *prepared[STMT_COUNT + SQLITE_WORDS]; /* statements, then the transaction words
                                                           above */
 } sqlite_db;
+
+/* The part of a run's pages that is for staging. */
+#define SQLITE_STAGING_KB(s) ((s)->run_kb / 8)
 
 /* The file that a role writes, and the page size of a new one. */
 extern const db_file sqlite_own_file[DB_ROLE_COUNT];

@@ -22,9 +22,9 @@ int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
 
 /* --- runs of synchronisations --- */
 
-/* Pages of the cache in memory that all runs of this process may have together, and one of them:
- * indexes grow at random positions, and the few pages that a connection usually keeps would be
- * read and written again for each row. */
+/* Pages of the cache and of staging in memory that all runs of this process may have together, and
+ * one of them: indexes grow at random positions, and the few pages that a connection usually keeps
+ * would be read and written again for each row. */
 #define RUNS_KB (128 * 1024)
 #define RUN_KB (64 * 1024)
 
@@ -34,7 +34,7 @@ static _Atomic int runs;    /* at work */
 static int use_pages(sqlite_db *s)
 {
     char *sql = sqlite3_mprintf("PRAGMA %s.cache_size = -%d", s->schema,
-                                SQLITE_CACHE_KB + s->run_kb);
+                                SQLITE_CACHE_KB + s->run_kb - SQLITE_STAGING_KB(s));
     int rc = sql ? sqlite_exec(s, sql) : SQLITE_NOMEM;
     sqlite3_free(sql);
     return rc;
@@ -95,9 +95,9 @@ void sqlite_relieve_log(sqlite_db *s)
                     "store: the log of %s holds %lld MB: does idadmin-worker run?", s->path,
                     (long long)(s->logged >> 20));
         }
-        sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
-                                  &written);
-        s->log_tried = in_log == written ? 0 : s->logged;
+        int rc = sqlite3_wal_checkpoint_v2(s->handle, s->schema, SQLITE_CHECKPOINT_PASSIVE, &in_log,
+                                           &written);
+        s->log_tried = rc == SQLITE_OK && in_log == written ? 0 : s->logged;
     }
 }
 

@@ -8,10 +8,9 @@
 
 /* Keep nothing but the present transaction's old pages, in memory: a run ends with its connection,
  * so nobody reads staging after a crash. */
-#define MAKE                                                                                    \
-    "PRAGMA temp_store = FILE; ATTACH '' AS staged; PRAGMA temp_store = MEMORY; PRAGMA "        \
-    "staged.page_size = 8192; PRAGMA staged.journal_mode = MEMORY; PRAGMA staged.cache_size = " \
-    "-8192"
+#define MAKE                                                                             \
+    "PRAGMA temp_store = FILE; ATTACH '' AS staged; PRAGMA temp_store = MEMORY; PRAGMA " \
+    "staged.page_size = 8192; PRAGMA staged.journal_mode = MEMORY; PRAGMA staged.cache_size = -%d"
 
 /* The library opens nameless files in the first directory that it can use, mostly /var/tmp;
  * people's data belongs beside the store. This is one variable of the process: the first connection
@@ -52,7 +51,9 @@ static int copy_form(sqlite_db *s)
 int sqlite_make_staging(sqlite_db *s)
 {
     place(s->path);
-    int rc = sqlite_exec(s, MAKE);
+    char *sql = sqlite3_mprintf(MAKE, SQLITE_CACHE_KB + SQLITE_STAGING_KB(s));
+    int rc = sql ? sqlite_exec(s, sql) : SQLITE_NOMEM;
+    sqlite3_free(sql);
     return rc == SQLITE_OK ? copy_form(s) : rc;
 }
 

@@ -1,5 +1,6 @@
 /* How long a read may take: on SQLite an endless read is aborted, the caller is asked to retry,
- * and the connection stays usable; a write is not aborted. Time is the test's. */
+ * and the connection stays usable; a write is not aborted. Time is the test's. And what all runs
+ * of synchronisations of a process may use together, and how long a log may grow. */
 #include "t/unit/setup.h"
 
 #include "t/unit/db_setup.h"
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/db/sqlite.h"
 #include "core/store/tenant.h"
 
 static _Atomic int64_t step_ms, ahead_ms; /* added by each reading of the clock, and their sum so
@@ -57,15 +59,78 @@ static void test_write(store *s)
     is_int(logged[106], 1, "and is not ended");
 }
 
+/* --- runs of synchronisations --- */
+
+enum { RUNS = 4, MB = 1024 };
+
+static int room_of(db *d)
+{
+    must(db_run_begins(d, fresh()), NULL, "a run begins");
+    return ((sqlite_db *)d)->run_kb / MB;
+}
+
+static void test_runs(db *const *of)
+{
+    is_int(room_of(of[0]), 64, "a run keeps 64 MB of pages");
+    is_int(room_of(of[1]), 64, "so does a second one");
+    is_int(room_of(of[2]), 0, "together no more than 128 MB");
+    is_int(room_of(of[0]), 64, "one that begins again has its room once");
+    must(db_run_ends(of[0], fresh()), NULL, "a run ends");
+    is_int(room_of(of[2]), 64, "what it had is another one's");
+    db_close(of[1]);
+    is_int(room_of(of[3]), 64, "so is that of a connection that was closed");
+    must(db_run_ends(of[2], fresh()), NULL, "a run ends");
+    must(db_run_ends(of[3], fresh()), NULL, "a run ends");
+}
+
+static int64_t tried(sqlite_db *s, int64_t logged_mb)
+{
+    s->logged = logged_mb * MB * MB;
+    sqlite_relieve_log(s);
+    return s->log_tried / MB / MB;
+}
+
+/* The length of the log is the test's. */
+static void test_log(db *writer, db *reader)
+{
+    sqlite_db *s = (sqlite_db *)writer;
+    db_result r;
+    const db_args none = DB_ARGS(DB_T("contoso"), DB_T("none"));
+    is_int(tried(s, 500), 0, "a checkpoint that came through leaves no limit behind");
+    must(db_begin_read(reader, fresh()), NULL, "a reader");
+    must(db_run(reader, fresh(), STMT_counter_get, none, &r), NULL, "reads");
+    must(db_run(writer, fresh(), STMT_counter_set, DB_ARGS(DB_T("contoso"), DB_T("some"), DB_I(1)),
+                &r),
+         NULL, "a row more");
+    is_int(tried(s, 50), 0, "a short log is left alone");
+    is_int(tried(s, 100), 100, "a reader holds up the checkpoint of a long one");
+    is_int(tried(s, 103), 100, "which is not tried with each write");
+    is_int(tried(s, 104), 104, "but after 4 MB");
+    is_int(tried(s, 20), 0, "a log that began anew is as at first");
+    must(db_run_begins(writer, fresh()), NULL, "a run begins");
+    is_int(tried(s, 255), 0, "it may log 256 MB");
+    is_int(tried(s, 256), 256, "and no more");
+    must(db_run_ends(writer, fresh()), NULL, "the run ends");
+    db_end_read(reader);
+    is_int(tried(s, 300), 0, "without the reader the log is written back");
+}
+
 int main(void)
 {
+    db *of[RUNS];
     setup();
     env.log = count_log;
     is_sqlite = 1;
-    store *s = store_make(pool, store_upgraded(0, &engine), DB_REQUEST);
+    const char *dsn = store_upgraded(0, &engine);
+    store *s = store_make(pool, dsn, DB_REQUEST);
     printf("# %s\n", engine);
     test_read(s);
     test_write(s);
     store_disconnect(s);
+    for (int i = 0; i < RUNS; i++) {
+        must(db_open(&of[i], dsn, DB_SYNC, fresh(), pool), NULL, "opened");
+    }
+    test_runs(of);
+    test_log(of[0], of[2]);
     return done();
 }

@@ -30,6 +30,7 @@ static const char *const across[] = {
     "people_idle_few",      "people_idle_few_count",
     "people_holding_few",   "people_holding_few_count",
     "people_unmanaged_few", "people_unmanaged_few_count",
+    "terms_merge_pays",
 };
 static int needed[COUNT(across)];
 /* Tables without a tenant: those of the whole store, and those of SQLite's index by rank. */
