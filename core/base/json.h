@@ -25,6 +25,13 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value);
 /* Compact text in pool, NULL for NULL; `sorted` members for anything that is hashed or compared. */
 char *ida_json_text(apr_pool_t *pool, const json_t *value);
 char *ida_json_sorted(apr_pool_t *pool, const json_t *value);
+/* The compact text, and the same as the content of a JSON string, without its quotes: made in one
+ * walk, because most of a large text is escaped without looking at it again. */
+typedef struct ida_json_both {
+    const char *text, *quoted;
+    size_t len, quoted_len;
+} ida_json_both;
+void ida_json_both_texts(apr_pool_t *pool, const json_t *value, ida_json_both *out);
 /* Bytes of the compact text. */
 size_t ida_json_length(const json_t *value);
 /* Content of a JSON string between its quotes: the number of bytes needed, and writing it, which

@@ -8,46 +8,76 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-/* What is written so far. It begins in a buffer of the caller's and moves into the pool when it
- * grows out of that. */
-typedef struct writing {
-    apr_pool_t *pool;
+/* Bytes written so far. They begin in a buffer of the caller's and move into the pool when they
+ * grow out of that. */
+typedef struct bytes {
     char *text;
     size_t len, room;
+} bytes;
+
+typedef struct writing {
+    apr_pool_t *pool;
+    bytes plain;  /* the text */
+    bytes quoted; /* the text as the content of a JSON string; room 0: not wanted */
     int sorted;
 } writing;
 
-/* Where `bytes` more can be written. */
-static char *room_for(writing *w, size_t bytes)
+/* Where `more` bytes can be written. */
+static char *room_for(writing *w, bytes *b, size_t more)
 {
-    if (w->room - w->len < bytes) {
-        w->room = (w->room + bytes) * 2;
-        char *text = apr_palloc(w->pool, w->room);
-        memcpy(text, w->text, w->len);
-        w->text = text;
+    if (b->room - b->len < more) {
+        b->room = (b->room + more) * 2;
+        char *text = apr_palloc(w->pool, b->room);
+        memcpy(text, b->text, b->len);
+        b->text = text;
     }
-    return w->text + w->len;
+    return b->text + b->len;
 }
 
-static void put(writing *w, const char *bytes, size_t len)
+static void add(writing *w, bytes *b, const char *text, size_t len)
 {
     // cppcheck-suppress uninitvar ; the callers' bytes are literals, which it loses in a macro
-    memcpy(room_for(w, len), bytes, len);
-    w->len += len;
+    memcpy(room_for(w, b, len), text, len);
+    b->len += len;
+}
+
+static void add_escaped(writing *w, bytes *b, const char *text, size_t len)
+{
+    size_t escaped = ida_json_escaped_length(text, len);
+    char *to = room_for(w, b, escaped);
+    if (escaped == len) {
+        memcpy(to, text, len);
+    } else {
+        ida_json_escape(to, text, len);
+    }
+    b->len += escaped;
+}
+
+/* Bytes that are the same within a string: signs, digits, words. */
+static void put(writing *w, const char *text, size_t len)
+{
+    add(w, &w->plain, text, len);
+    if (w->quoted.room) {
+        add(w, &w->quoted, text, len);
+    }
 }
 
 static void put_quoted(writing *w, const char *text, size_t len)
 {
-    size_t escaped = ida_json_escaped_length(text, len);
-    char *to = room_for(w, escaped + 2);
-    *to = '"';
-    if (escaped == len) {
-        memcpy(to + 1, text, len);
-    } else {
-        ida_json_escape(to + 1, text, len);
+    add(w, &w->plain, "\"", 1);
+    size_t from = w->plain.len;
+    add_escaped(w, &w->plain, text, len);
+    size_t escaped = w->plain.len - from;
+    if (w->quoted.room) {
+        add(w, &w->quoted, "\\\"", 2);
+        if (escaped == len) {
+            add(w, &w->quoted, text, len);
+        } else {
+            add_escaped(w, &w->quoted, w->plain.text + from, escaped);
+        }
+        add(w, &w->quoted, "\\\"", 2);
     }
-    to[escaped + 1] = '"';
-    w->len += escaped + 2;
+    add(w, &w->plain, "\"", 1);
 }
 
 static void put_value(writing *w, const json_t *value);
@@ -115,8 +145,8 @@ static void put_string(writing *w, const json_t *value)
 
 static void put_integer(writing *w, const json_t *value)
 {
-    char *to = room_for(w, IDA_DIGITS_MAX);
-    w->len += (size_t)(ida_digits(to, json_integer_value(value)) - to);
+    char digits[IDA_DIGITS_MAX];
+    put(w, digits, (size_t)(ida_digits(digits, json_integer_value(value)) - digits));
 }
 
 /* Rare, and its shape a matter of taste: as Jansson does. */
@@ -142,16 +172,22 @@ static void put_value(writing *w, const json_t *value)
     types[json_typeof(value)](w, value);
 }
 
+/* Ends the bytes with a NUL, in the pool; `buffer` is where they began. */
+static char *kept(writing *w, bytes *b, const char *buffer)
+{
+    *room_for(w, b, 1) = '\0';
+    return b->text == buffer ? apr_pmemdup(w->pool, buffer, b->len + 1) : b->text;
+}
+
 static char *write_all(apr_pool_t *pool, const json_t *value, int sorted)
 {
     char most[2048]; /* nearly every text */
-    writing w = {pool, most, 0, sizeof most, sorted};
+    writing w = {.pool = pool, .plain = {most, 0, sizeof most}, .sorted = sorted};
     if (!value) {
         return NULL;
     }
     put_value(&w, value);
-    *room_for(&w, 1) = '\0';
-    return w.text == most ? apr_pmemdup(pool, most, w.len + 1) : w.text;
+    return kept(&w, &w.plain, most);
 }
 
 char *ida_json_text(apr_pool_t *pool, const json_t *value)
@@ -164,13 +200,26 @@ char *ida_json_sorted(apr_pool_t *pool, const json_t *value)
     return write_all(pool, value, 1);
 }
 
+void ida_json_both_texts(apr_pool_t *pool, const json_t *value, ida_json_both *out)
+{
+    char most[2048], quoted[3072];
+    writing w = {.pool = pool,
+                 .plain = {most, 0, sizeof most},
+                 .quoted = {quoted, 0, sizeof quoted}};
+    put_value(&w, value);
+    *out = (ida_json_both){.text = kept(&w, &w.plain, most),
+                           .len = w.plain.len,
+                           .quoted = kept(&w, &w.quoted, quoted),
+                           .quoted_len = w.quoted.len};
+}
+
 size_t ida_json_length(const json_t *value)
 {
     char most[2048];
     apr_pool_t *scratch;
     apr_pool_create(&scratch, NULL);
-    writing w = {scratch, most, 0, sizeof most, 0};
+    writing w = {.pool = scratch, .plain = {most, 0, sizeof most}};
     put_value(&w, value);
     apr_pool_destroy(scratch);
-    return w.len;
+    return w.plain.len;
 }
