@@ -163,6 +163,7 @@ static void cut(ida_call *call, size_t max)
         cut_pages(call, items);
     }
     if (ida_json_length(call->result) > room) {
+        ida_pages_load(call);
         shortened |= shorten_to(call, room, 0);
     }
     mark_cut(call, note_of(call, items, shortened));

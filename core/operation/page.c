@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/json_row.h"
 #include "core/base/text.h"
 #include "core/cache/people.h"
 #include "core/operation/op.h"
@@ -227,6 +228,13 @@ void ida_page_cut(ida_page *page, size_t count)
     }
     page->more = 1;
     set_cursor(page);
+}
+
+void ida_pages_load(const ida_call *call)
+{
+    for (const ida_page *page = call->pages; page; page = page->next) {
+        ida_rows_load(page->items);
+    }
 }
 
 int64_t ida_pages_count(const ida_call *call)

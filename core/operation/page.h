@@ -74,6 +74,8 @@ ida_kind ida_page_result(ida_page *page);
 
 /* Keeps the first `count` items, fewer than there are, with a cursor that continues after them. */
 void ida_page_cut(ida_page *page, size_t count);
+/* Makes values of the items that were written as text (core/base/json_row.h). */
+void ida_pages_load(const ida_call *call);
 /* Items of all pages. */
 int64_t ida_pages_count(const ida_call *call);
 
