@@ -38,6 +38,13 @@ size_t ida_json_length(const json_t *value);
  * returns the end (no terminator). The text must be valid UTF-8. */
 size_t ida_json_escaped_length(const char *text, size_t len);
 char *ida_json_escape(char *to, const char *text, size_t len);
+/* What one look at a text shows: its bytes, those it takes between quotes, and 1 if it is visible
+ * ASCII alone. */
+typedef struct ida_json_measure {
+    size_t len, escaped;
+    int plain;
+} ida_json_measure;
+ida_json_measure ida_json_measured(const char *text);
 
 /* String member or NULL if absent or not a string. Borrowed. */
 const char *ida_json_string(const json_t *object, const char *member);

@@ -29,9 +29,9 @@ static void add(ida_json_writing *w, ida_json_bytes *b, const char *text, size_t
     b->len += len;
 }
 
-static void add_escaped(ida_json_writing *w, ida_json_bytes *b, const char *text, size_t len)
+static void add_escaped(ida_json_writing *w, ida_json_bytes *b, const char *text, size_t len,
+                        size_t escaped)
 {
-    size_t escaped = ida_json_escaped_length(text, len);
     char *to = room_for(w, b, escaped);
     if (escaped == len) {
         memcpy(to, text, len);
@@ -50,22 +50,28 @@ static void put(ida_json_writing *w, const char *text, size_t len)
     }
 }
 
-static void put_quoted(ida_json_writing *w, const char *text, size_t len)
+/* A string of `len` bytes that are `escaped` bytes between its quotes. */
+static void put_measured(ida_json_writing *w, const char *text, size_t len, size_t escaped)
 {
     add(w, &w->plain, "\"", 1);
     size_t from = w->plain.len;
-    add_escaped(w, &w->plain, text, len);
-    size_t escaped = w->plain.len - from;
+    add_escaped(w, &w->plain, text, len, escaped);
     if (w->quoted.room) {
         add(w, &w->quoted, "\\\"", 2);
         if (escaped == len) {
             add(w, &w->quoted, text, len);
         } else {
-            add_escaped(w, &w->quoted, w->plain.text + from, escaped);
+            const char *once = w->plain.text + from;
+            add_escaped(w, &w->quoted, once, escaped, ida_json_escaped_length(once, escaped));
         }
         add(w, &w->quoted, "\\\"", 2);
     }
     add(w, &w->plain, "\"", 1);
+}
+
+static void put_quoted(ida_json_writing *w, const char *text, size_t len)
+{
+    put_measured(w, text, len, ida_json_escaped_length(text, len));
 }
 
 static void put_value(ida_json_writing *w, const json_t *value);
@@ -263,12 +269,12 @@ static void put_name(ida_json_writing *w, ida_row_name name)
 
 static void put_clean(ida_json_row *row, const char *text)
 {
-    size_t len = strlen(text);
-    if ((row->max && len > row->max) || !ida_is_plain(text, len)) {
-        text = ida_clean(row->writing.pool, text, len, row->max);
-        len = strlen(text);
+    ida_json_measure m = ida_json_measured(text);
+    if ((row->max && m.len > row->max) || !m.plain) {
+        text = ida_clean(row->writing.pool, text, m.len, row->max);
+        m = ida_json_measured(text);
     }
-    put_quoted(&row->writing, text, len);
+    put_measured(&row->writing, text, m.len, m.escaped);
 }
 
 void ida_row_text(ida_json_row *row, ida_row_name name, const char *text)
