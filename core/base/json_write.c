@@ -29,16 +29,13 @@ static void add(ida_json_writing *w, ida_json_bytes *b, const char *text, size_t
     b->len += len;
 }
 
-static void add_escaped(ida_json_writing *w, ida_json_bytes *b, const char *text, size_t len,
-                        size_t escaped)
+static void escape(char *to, const char *text, size_t len, size_t escaped)
 {
-    char *to = room_for(w, b, escaped);
     if (escaped == len) {
         memcpy(to, text, len);
     } else {
         ida_json_escape(to, text, len);
     }
-    b->len += escaped;
 }
 
 /* Bytes that are the same within a string: signs, digits, words. */
@@ -53,20 +50,19 @@ static void put(ida_json_writing *w, const char *text, size_t len)
 /* A string of `len` bytes that are `escaped` bytes between its quotes. */
 static void put_measured(ida_json_writing *w, const char *text, size_t len, size_t escaped)
 {
-    add(w, &w->plain, "\"", 1);
-    size_t from = w->plain.len;
-    add_escaped(w, &w->plain, text, len, escaped);
+    char *once = room_for(w, &w->plain, escaped + 2);
+    *once = '"';
+    escape(once + 1, text, len, escaped);
+    once[escaped + 1] = '"';
+    w->plain.len += escaped + 2;
     if (w->quoted.room) {
-        add(w, &w->quoted, "\\\"", 2);
-        if (escaped == len) {
-            add(w, &w->quoted, text, len);
-        } else {
-            const char *once = w->plain.text + from;
-            add_escaped(w, &w->quoted, once, escaped, ida_json_escaped_length(once, escaped));
-        }
-        add(w, &w->quoted, "\\\"", 2);
+        size_t twice = escaped == len ? len : ida_json_escaped_length(once + 1, escaped);
+        char *to = room_for(w, &w->quoted, twice + 4);
+        memcpy(to, "\\\"", 2);
+        escape(to + 2, once + 1, escaped, twice);
+        memcpy(to + 2 + twice, "\\\"", 2);
+        w->quoted.len += twice + 4;
     }
-    add(w, &w->plain, "\"", 1);
 }
 
 static void put_quoted(ida_json_writing *w, const char *text, size_t len)
