@@ -25,12 +25,26 @@ json_t *ida_json_keep(apr_pool_t *pool, json_t *value);
 /* Compact text in pool, NULL for NULL; `sorted` members for anything that is hashed or compared. */
 char *ida_json_text(apr_pool_t *pool, const json_t *value);
 char *ida_json_sorted(apr_pool_t *pool, const json_t *value);
+/* The compact text, and the same as the content of a JSON string, without its quotes: made in one
+ * walk, because most of a large text is escaped without looking at it again. */
+typedef struct ida_json_both {
+    const char *text, *quoted;
+    size_t len, quoted_len;
+} ida_json_both;
+void ida_json_both_texts(apr_pool_t *pool, const json_t *value, ida_json_both *out);
 /* Bytes of the compact text. */
 size_t ida_json_length(const json_t *value);
 /* Content of a JSON string between its quotes: the number of bytes needed, and writing it, which
  * returns the end (no terminator). The text must be valid UTF-8. */
 size_t ida_json_escaped_length(const char *text, size_t len);
 char *ida_json_escape(char *to, const char *text, size_t len);
+/* What one look at a text shows: its bytes, those it takes between quotes, and 1 if it is visible
+ * ASCII alone. */
+typedef struct ida_json_measure {
+    size_t len, escaped;
+    int plain;
+} ida_json_measure;
+ida_json_measure ida_json_measured(const char *text);
 
 /* String member or NULL if absent or not a string. Borrowed. */
 const char *ida_json_string(const json_t *object, const char *member);

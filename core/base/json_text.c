@@ -3,19 +3,45 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 
-/* Bytes that a byte takes between the quotes of a string beyond the one that it is. */
-static const unsigned char extra[256] = {
-    [0 ... 7] = 5, ['\b'] = 1, ['\t'] = 1, ['\n'] = 1,      [11] = 5,
-    ['\f'] = 1,    ['\r'] = 1, ['"'] = 1,  [14 ... 31] = 5, ['\\'] = 1,
+/* Bytes that a byte takes between the quotes of a string beyond the one that it is (EXTRA), and
+ * whether it is no visible ASCII. */
+#define EXTRA 7
+#define OTHER 8
+static const unsigned char kinds[256] = {
+    [0 ... 7] = OTHER | 5,
+    ['\b'] = OTHER | 1,
+    ['\t'] = OTHER | 1,
+    ['\n'] = OTHER | 1,
+    [11] = OTHER | 5,
+    ['\f'] = OTHER | 1,
+    ['\r'] = OTHER | 1,
+    ['"'] = 1,
+    ['\\'] = 1,
+    [14 ... 31] = OTHER | 5,
+    [0x7F ... 0xFF] = OTHER,
 };
 
 size_t ida_json_escaped_length(const char *text, size_t len)
 {
     size_t size = len;
     for (size_t i = 0; i < len; i++) {
-        size += extra[(unsigned char)text[i]];
+        size += kinds[(unsigned char)text[i]] & EXTRA;
     }
     return size;
+}
+
+ida_json_measure ida_json_measured(const char *text)
+{
+    size_t more = 0;
+    unsigned char all = 0;
+    const char *p = text;
+    for (; *p; p++) {
+        unsigned char kind = kinds[(unsigned char)*p];
+        more += kind & EXTRA;
+        all |= kind;
+    }
+    size_t len = (size_t)(p - text);
+    return (ida_json_measure){len, len + more, !(all & OTHER)};
 }
 
 static char *escape_control(char *to, unsigned char ch)
@@ -34,7 +60,7 @@ char *ida_json_escape(char *to, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char ch = (unsigned char)text[i];
-        if (extra[ch]) {
+        if (kinds[ch] & EXTRA) {
             *to++ = '\\';
         }
         if (ch < 0x20) {

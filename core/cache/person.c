@@ -2,6 +2,7 @@
  * person into one. Must not write. */
 #include <apr_hash.h>
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -104,14 +105,43 @@ static int is_alias(apr_pool_t *pool, const char *record, const char *key)
     return found;
 }
 
+static int by_owner(const void *a, const void *b)
+{
+    return strcmp((*(const row_alias_owner *const *)a)->id.text,
+                  (*(const row_alias_owner *const *)b)->id.text);
+}
+
+/* Accounts that have the address as a further UPN, by ID. Sorted here, because the statement gives
+ * them in the order of its index: a sorter costs more than the lookup. */
+static ida_kind owners_of(store *s, ida_ctx *c, const char *tenant, const char *key,
+                          const row_alias_owner ***out, int *count)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_alias_owners, DB_ARGS(DB_T(tenant), DB_T(key)), &r);
+    *count = 0;
+    if (kind) {
+        return kind;
+    }
+    *out = apr_palloc(c->pool, (apr_size_t)(r.rows + 1) * sizeof **out);
+    for (int i = 0; i < r.rows; i++) {
+        const row_alias_owner *one = DB_ROW(alias_owner, &r, i);
+        if (is_alias(c->pool, one->aliases.text, key)) {
+            (*out)[(*count)++] = one;
+        }
+    }
+    qsort(*out, (size_t)*count, sizeof **out, by_owner);
+    return IDA_OK;
+}
+
 /* Checks that one person alone has the address. `r` holds the rows whose UPN it is, `user` their
  * person. IDA_CONFLICT lists all accounts if there are several. If no UPN matches, *alias is the ID
  * of the only account that has the address as a further value. */
 static ida_kind one_alone(store *s, ida_ctx *c, const char *tenant, const char *key,
                           const db_result *r, const ida_user *user, const char **alias)
 {
-    db_result owners;
+    const row_alias_owner **owners;
     sharers all = {.count = 0};
+    int count;
     *alias = NULL;
     for (int i = 0; i < r->rows; i++) {
         const row_user *one = DB_ROW(user, r, i);
@@ -122,12 +152,9 @@ static ida_kind one_alone(store *s, ida_ctx *c, const char *tenant, const char *
             }
         }
     }
-    ida_kind kind = store_read(s, c, STMT_alias_owners, DB_ARGS(DB_T(tenant), DB_T(key)), &owners);
-    for (int i = 0; !kind && i < owners.rows; i++) {
-        const char *id = DB_ROW(alias_owner, &owners, i)->id.text;
-        if (!is_alias(c->pool, DB_ROW(alias_owner, &owners, i)->aliases.text, key)) {
-            continue;
-        }
+    ida_kind kind = owners_of(s, c, tenant, key, &owners, &count);
+    for (int i = 0; i < count; i++) {
+        const char *id = owners[i]->id.text;
         int same = user && (strcmp(id, user->id) == 0 ||
                             (user->other_id && strcmp(id, user->other_id) == 0));
         if (!same && user) {
@@ -147,25 +174,23 @@ static ida_kind one_alone(store *s, ida_ctx *c, const char *tenant, const char *
 ida_kind cache_carriers(store *s, ida_ctx *c, const char *tenant, const char *address,
                         const cache_carrier **rows, int *count)
 {
-    db_result r, owners;
+    db_result r;
+    const row_alias_owner **owners;
+    int owner_count;
     const char *key = ida_fold_address(c->pool, address);
     ida_kind kind = store_read(s, c, STMT_user_by_upn, DB_ARGS(DB_T(tenant), DB_T(key)), &r);
-    kind = kind ? kind
-                : store_read(s, c, STMT_alias_owners, DB_ARGS(DB_T(tenant), DB_T(key)), &owners);
+    kind = kind ? kind : owners_of(s, c, tenant, key, &owners, &owner_count);
     *count = 0;
     if (kind) {
         return kind;
     }
-    cache_carrier *all = apr_palloc(c->pool, (apr_size_t)(r.rows + owners.rows + 1) * sizeof *all);
+    cache_carrier *all = apr_palloc(c->pool, (apr_size_t)(r.rows + owner_count + 1) * sizeof *all);
     for (int i = 0; i < r.rows; i++) {
         const row_user *one = DB_ROW(user, &r, i);
         all[(*count)++] = (cache_carrier){one->id.text, one->dn.text};
     }
-    for (int i = 0; i < owners.rows; i++) {
-        const row_alias_owner *one = DB_ROW(alias_owner, &owners, i);
-        if (is_alias(c->pool, one->aliases.text, key)) {
-            all[(*count)++] = (cache_carrier){one->id.text, one->dn.text};
-        }
+    for (int i = 0; i < owner_count; i++) {
+        all[(*count)++] = (cache_carrier){owners[i]->id.text, owners[i]->dn.text};
     }
     *rows = all;
     return IDA_OK;

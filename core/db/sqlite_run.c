@@ -2,6 +2,7 @@
  * Must not know the meaning of statements. */
 #include <apr_strings.h>
 
+#include "core/base/text.h"
 #include "core/db/sqlite.h"
 
 /* `which`: a statement, or STMT_COUNT plus a word. */
@@ -44,6 +45,30 @@ static int bind_all(sqlite3_stmt *stmt, db_args args)
     return SQLITE_OK;
 }
 
+/* Copies a column. As bytes, not as text: SQLite would first make a copy of its own, to end it with
+ * a NUL. */
+static int copy_value(sqlite3_stmt *stmt, int i, db_value *value, apr_pool_t *pool)
+{
+    char digits[IDA_DIGITS_MAX];
+    *value = (db_value){NULL, 0};
+    switch (sqlite3_column_type(stmt, i)) {
+    case SQLITE_NULL: return SQLITE_OK;
+    case SQLITE_INTEGER:
+        value->number = sqlite3_column_int64(stmt, i);
+        value->text = apr_pstrmemdup(pool, digits,
+                                     (apr_size_t)(ida_digits(digits, value->number) - digits));
+        return SQLITE_OK;
+    default: break;
+    }
+    const char *bytes = sqlite3_column_blob(stmt, i); /* NULL: empty, or no memory */
+    if (!bytes && sqlite3_errcode(sqlite3_db_handle(stmt)) == SQLITE_NOMEM) {
+        return SQLITE_NOMEM;
+    }
+    value->text = apr_pstrmemdup(pool, bytes ? bytes : "",
+                                 (apr_size_t)sqlite3_column_bytes(stmt, i));
+    return SQLITE_OK;
+}
+
 /* Runs to the end and copies all rows. */
 static int step_all(sqlite3_stmt *stmt, db_result *result, apr_pool_t *pool)
 {
@@ -53,17 +78,10 @@ static int step_all(sqlite3_stmt *stmt, db_result *result, apr_pool_t *pool)
     result->columns = sqlite3_column_count(stmt);
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         db_value *value = db_rows_add(&rows);
-        for (int i = 0; i < result->columns; i++, value++) {
-            int type = sqlite3_column_type(stmt, i);
-            value->number = type == SQLITE_INTEGER ? sqlite3_column_int64(stmt, i) : 0;
-            const char *text = type == SQLITE_NULL ? NULL
-                                                   : (const char *)sqlite3_column_text(stmt, i);
-            if (!text && type != SQLITE_NULL) {
+        for (int i = 0; i < result->columns; i++) {
+            if (copy_value(stmt, i, &value[i], pool) != SQLITE_OK) {
                 return SQLITE_NOMEM;
             }
-            value->text = text ? apr_pstrmemdup(pool, text,
-                                                (apr_size_t)sqlite3_column_bytes(stmt, i))
-                               : NULL;
         }
     }
     return rc;

@@ -126,6 +126,7 @@ static ida_kind follow(ida_call *call, json_t *arguments)
         ida_json_put(arguments, by, next);
         call->pages = NULL;
         kind = ida_operation_run(call);
+        ida_pages_load(call);
         page = listing_of(call);
         if (!kind) {
             json_array_extend(all.items, page.items);
@@ -150,6 +151,7 @@ ida_kind ida_command_run(ida_call *call, int all)
     ida_kind kind = ida_operation_admit(call);
     kind = kind ? kind : ida_faults_raise(call->c);
     kind = kind ? kind : ida_operation_run(call);
+    ida_pages_load(call);
     kind = kind || !all ? kind : follow(call, each.arguments);
     call->asked = first;
     return kind;

@@ -24,12 +24,11 @@ static int done(ida_call *call)
 
 static int discover(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer)
 {
-    ida_mcp_result(call, m,
-                   apr_pstrcat(call->c->pool,
-                               "\"supportedVersions\":[\"" IDA_MCP_MODERN
-                               "\"],\"capabilities\":{\"tools\":{}},\"instructions\":",
-                               m->fixed->instructions, NULL),
-                   1, answer);
+    const struct iovec members[] = {ida_piece(
+                                        "\"supportedVersions\":[\"" IDA_MCP_MODERN
+                                        "\"],\"capabilities\":{\"tools\":{}},\"instructions\":"),
+                                    ida_piece(m->fixed->instructions)};
+    ida_mcp_result(call, m, members, 2, 1, answer);
     return done(call);
 }
 
@@ -46,18 +45,20 @@ static int initialize(ida_call *call, ida_mcp_message *m, ida_rest_answer *answe
             version = known[i];
         }
     }
-    ida_mcp_plain_result(
-        call, m,
-        apr_pstrcat(call->c->pool, "{\"protocolVersion\":\"", version,
-                    "\",\"capabilities\":{\"tools\":{}},\"serverInfo\":", m->fixed->server,
-                    ",\"instructions\":", m->fixed->instructions, "}", NULL),
-        answer);
+    const struct iovec members[] = {ida_piece("\"protocolVersion\":\""),
+                                    ida_piece(version),
+                                    ida_piece("\",\"capabilities\":{\"tools\":{}},\"serverInfo\":"),
+                                    ida_piece(m->fixed->server),
+                                    ida_piece(",\"instructions\":"),
+                                    ida_piece(m->fixed->instructions)};
+    ida_mcp_plain_result(call, m, members, 6, answer);
     return done(call);
 }
 
 static int ping(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer)
 {
-    ida_mcp_plain_result(call, m, "{}", answer);
+    const struct iovec nothing = ida_piece("");
+    ida_mcp_plain_result(call, m, &nothing, 1, answer);
     return done(call);
 }
 
@@ -68,7 +69,8 @@ static int list_tools(ida_call *call, ida_mcp_message *m, ida_rest_answer *answe
             call, m, answer, IDA_RPC_PARAMS,
             "The list of tools has one page: \"cursor\" was not given by this server.");
     }
-    ida_mcp_result(call, m, m->fixed->tools, 1, answer);
+    const struct iovec tools = ida_piece(m->fixed->tools);
+    ida_mcp_result(call, m, &tools, 1, 1, answer);
     return done(call);
 }
 
@@ -86,19 +88,23 @@ static const char *tool_error(ida_ctx *c)
     return ida_clean(c->pool, text, strlen(text), ERROR_MAX);
 }
 
-/* {"content":[{"type":"text","text":...}],...}; `text` is a JSON string in it. No
+/* {"content":[{"type":"text","text":...}],...}; `quoted` is the content of a JSON string. No
  * structuredContent with isError: some clients check it against the schema even then, and hide
  * the message. */
-static void answer_tool(ida_call *call, const ida_mcp_message *m, const char *text,
-                        const char *more, ida_rest_answer *answer)
+static void answer_tool(ida_call *call, const ida_mcp_message *m, struct iovec quoted,
+                        const char *after, struct iovec more, ida_rest_answer *answer)
+{
+    const struct iovec members[] = {ida_piece("\"content\":[{\"type\":\"text\",\"text\":\""),
+                                    quoted, ida_piece("\"}]"), ida_piece(after), more};
+    ida_mcp_result(call, m, members, 5, 0, answer);
+}
+
+static struct iovec quoted_text(apr_pool_t *pool, const char *text)
 {
     size_t len = strlen(text), escaped = ida_json_escaped_length(text, len);
-    char *string = apr_palloc(call->c->pool, escaped + 1);
-    *ida_json_escape(string, text, len) = '\0';
-    ida_mcp_result(call, m,
-                   apr_pstrcat(call->c->pool, "\"content\":[{\"type\":\"text\",\"text\":\"", string,
-                               "\"}]", more, NULL),
-                   0, answer);
+    char *quoted = apr_palloc(pool, escaped);
+    ida_json_escape(quoted, text, len);
+    return (struct iovec){quoted, escaped};
 }
 
 /* An unavailable store is answered as HTTP answers it before authentication: the answer does not
@@ -114,7 +120,8 @@ static void answer_error(ida_call *call, const ida_mcp_message *m, ida_rest_answ
         ida_log(call->c->env, IDA_LOG_ERROR, "IDA0012", "%s failed: %s", call->asked->endpoint,
                 call->c->message ? call->c->message : "no reason given");
     }
-    answer_tool(call, m, tool_error(call->c), ",\"isError\":true", answer);
+    answer_tool(call, m, quoted_text(call->c->pool, tool_error(call->c)), ",\"isError\":true",
+                ida_piece(""), answer);
 }
 
 void ida_mcp_failed(ida_call *call, const ida_mcp_message *m, ida_rest_answer *answer)
@@ -152,12 +159,13 @@ static int call_tool(ida_call *call, ida_mcp_message *m, ida_rest_answer *answer
 
 void ida_mcp_call(ida_call *call, const ida_mcp_message *m, ida_rest_answer *answer)
 {
-    const char *text;
-    if (ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text)) {
+    ida_json_both texts;
+    if (ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts)) {
         answer_error(call, m, answer);
         return;
     }
-    answer_tool(call, m, text, apr_pstrcat(call->c->pool, ",\"structuredContent\":", text, NULL),
+    answer_tool(call, m, (struct iovec){(char *)(uintptr_t)texts.quoted, texts.quoted_len},
+                ",\"structuredContent\":", (struct iovec){(char *)(uintptr_t)texts.text, texts.len},
                 answer);
 }
 

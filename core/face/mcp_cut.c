@@ -163,6 +163,7 @@ static void cut(ida_call *call, size_t max)
         cut_pages(call, items);
     }
     if (ida_json_length(call->result) > room) {
+        ida_pages_load(call);
         shortened |= shorten_to(call, room, 0);
     }
     mark_cut(call, note_of(call, items, shortened));
@@ -180,7 +181,7 @@ static ida_kind still_there(ida_call *call)
 
 /* The record of a call that ran reports the outcome: the count of the items left, or the
  * failure. */
-ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
+ida_kind ida_mcp_run_cut(ida_call *call, size_t max, ida_json_both *texts)
 {
     ida_kind kind = still_there(call);
     if (kind) {
@@ -191,15 +192,15 @@ ida_kind ida_mcp_run_cut(ida_call *call, size_t max, const char **text)
     if (kind) {
         return kind;
     }
-    *text = ida_json_text(call->c->pool, call->result); /* nearly every result fits at once */
-    if (strlen(*text) > max) {
+    ida_json_both_texts(call->c->pool, call->result, texts); /* nearly every result fits at once */
+    if (texts->len > max) {
         cut(call, max);
         ida_operation_record(call, IDA_OK);
-        *text = ida_json_text(call->c->pool, call->result);
+        ida_json_both_texts(call->c->pool, call->result, texts);
     }
-    if (strlen(*text) > max) {
+    if (texts->len > max) {
         kind = ida_fail(call->c, IDA_INTERNAL_ERROR, "a result of %zu bytes does not fit",
-                        strlen(*text));
+                        texts->len);
         ida_operation_record(call, kind);
     }
     return kind;

@@ -34,13 +34,15 @@ int ida_mcp_parse(ida_call *call, const ida_mcp_request *request, ida_mcp_messag
                   ida_rest_answer *answer);
 
 /* core/face/mcp_result.c: the frame of a result. `members` are the method's own members as JSON
- * text, `"tools":[...]`; for the modern revision resultType and the server's name are added, and
- * with `cached` how long the result is valid. */
-void ida_mcp_result(const ida_call *call, const ida_mcp_message *message, const char *members,
-                    int cached, ida_rest_answer *answer);
+ * text in pieces, `"tools":[...]`, at most IDA_MCP_PIECES; for the modern revision resultType and
+ * the server's name are added, and with `cached` how long the result is valid. */
+#define IDA_MCP_PIECES 8
+void ida_mcp_result(const ida_call *call, const ida_mcp_message *message,
+                    const struct iovec *members, size_t count, int cached, ida_rest_answer *answer);
 /* The same for messages whose answer does not depend on the era (initialize, ping). */
-void ida_mcp_plain_result(const ida_call *call, const ida_mcp_message *message, const char *result,
-                          ida_rest_answer *answer);
+void ida_mcp_plain_result(const ida_call *call, const ida_mcp_message *message,
+                          const struct iovec *members, size_t count, ida_rest_answer *answer);
+struct iovec ida_piece(const char *text);
 
 /* core/face/mcp_tools.c */
 const ida_operation *ida_mcp_tool(const char *name);

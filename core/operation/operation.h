@@ -210,7 +210,8 @@ const char *ida_argument_words(const ida_call *call, const char *name);
 ida_kind ida_operation_run(ida_call *call);
 
 /* Directory text is untrusted: removes characters that people and models should not read from
- * every text of a result. */
+ * every text of a result. Written rows (core/base/json_row.h) are cleaned while they are written.
+ */
 void ida_operation_clean(apr_pool_t *pool, json_t *result);
 
 /* Acquires a connection for reads as call->store, if there is none yet. After a failure c has

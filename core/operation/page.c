@@ -6,39 +6,51 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/json_row.h"
 #include "core/base/text.h"
 #include "core/cache/people.h"
 #include "core/operation/op.h"
 
 /* --- places --- */
 
+ida_position ida_place(const char *form, ...)
+{
+    ida_position place = {.form = form};
+    va_list args;
+    va_start(args, form);
+    for (int i = 0; form[i]; i++) {
+        if (form[i] == 's') {
+            place.values[i].text = va_arg(args, const char *);
+        } else {
+            place.values[i].number = va_arg(args, int64_t);
+        }
+    }
+    va_end(args);
+    return place;
+}
+
 /* A key of the store that is not UTF-8 (after a damaged restore) is a list with its hex text in
  * a position: a list that was begun must also be completed. */
-static json_t *place_text(const char *text)
+static json_t *place_text(apr_pool_t *pool, const char *text)
 {
     json_t *value = json_string(text);
     if (!value) {
-        apr_pool_t *scratch;
-        apr_pool_create(&scratch, NULL);
         value = json_array();
-        json_array_append_new(value, json_string(ida_hex(scratch, (const unsigned char *)text,
-                                                         strlen(text))));
-        apr_pool_destroy(scratch);
+        json_array_append_new(value, json_string(
+                                         ida_hex(pool, (const unsigned char *)text, strlen(text))));
     }
     return value;
 }
 
-json_t *ida_place(const char *form, ...)
+static const char *place_json(apr_pool_t *pool, const ida_position *place)
 {
-    json_t *values = json_array();
-    va_list args;
-    va_start(args, form);
-    for (; *form; form++) {
-        json_array_append_new(values, *form == 's' ? place_text(va_arg(args, const char *))
-                                                   : json_integer(va_arg(args, int64_t)));
+    json_t *values = ida_json_keep(pool, json_array());
+    for (int i = 0; place->form[i]; i++) {
+        json_array_append_new(values, place->form[i] == 's'
+                                          ? place_text(pool, place->values[i].text)
+                                          : json_integer(place->values[i].number));
     }
-    va_end(args);
-    return values;
+    return ida_json_text(pool, values);
 }
 
 /* Turns hex texts of a position back into bytes. */
@@ -127,7 +139,7 @@ ida_kind ida_page_open(ida_call *call, const json_t *filters, const char *form, 
     const char *cursor = ida_json_string(call->arguments, "cursor");
     ida_page *page = *out = apr_pcalloc(call->c->pool, sizeof *page);
     page->items = ida_json_keep(call->c->pool, json_array());
-    page->places = ida_json_keep(call->c->pool, json_array());
+    page->places = apr_array_make(call->c->pool, IDA_PAGE_DEFAULT, sizeof(ida_position));
     page->known = apr_hash_make(call->c->pool);
     page->limit = ida_page_limit(call);
     page->as_of = ida_now(call->c->env);
@@ -155,15 +167,15 @@ ida_kind ida_page_as_of(ida_page *page, store *s)
     return kind;
 }
 
-void ida_page_add(ida_page *page, json_t *item, json_t *place)
+void ida_page_add(ida_page *page, json_t *item, ida_position place)
 {
     json_array_append_new(page->items, item);
-    json_array_append_new(page->places, place);
+    APR_ARRAY_PUSH(page->places, ida_position) = place;
 }
 
-void ida_page_goes_on(ida_page *page, json_t *place)
+void ida_page_goes_on(ida_page *page, ida_position place)
 {
-    page->rest = ida_json_keep(page->call->c->pool, place);
+    page->rest = apr_pmemdup(page->call->c->pool, &place, sizeof place);
     page->more = 1;
 }
 
@@ -173,12 +185,12 @@ static void set_cursor(ida_page *page)
     apr_pool_t *pool = page->call->c->pool;
     json_object_set_new(page->around, "nextCursor", json_null());
     if (page->more) {
-        const json_t *place = page->rest
-                                  ? page->rest
-                                  : json_array_get(page->places, json_array_size(page->items) - 1);
+        size_t last = json_array_size(page->items) - 1;
+        const ida_position *place = page->rest ? page->rest
+                                               : &APR_ARRAY_IDX(page->places, last, ida_position);
         ida_json_put(page->around, "nextCursor",
                      ida_cursor_make(pool, page->key, binding_of(page->call, page->filters),
-                                     ida_json_text(pool, place)));
+                                     place_json(pool, place)));
     }
 }
 
@@ -217,6 +229,13 @@ void ida_page_cut(ida_page *page, size_t count)
     }
     page->more = 1;
     set_cursor(page);
+}
+
+void ida_pages_load(const ida_call *call)
+{
+    for (const ida_page *page = call->pages; page; page = page->next) {
+        ida_rows_load(page->items);
+    }
 }
 
 int64_t ida_pages_count(const ida_call *call)

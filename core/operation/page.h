@@ -5,6 +5,7 @@
 #define CORE_OPERATION_PAGE_H
 
 #include <apr_hash.h>
+#include <apr_tables.h>
 
 #include "core/base/cursor.h"
 #include "core/operation/operation.h"
@@ -12,20 +13,32 @@
 #define IDA_PAGE_DEFAULT 50
 #define IDA_PAGE_MAX 200
 
+#define IDA_PLACE_VALUES 4
+
+/* Where an item stands in an order of the list's own; texts are borrowed until the answer is
+ * made. */
+typedef struct ida_position {
+    const char *form; /* a letter for each value: s text, i number */
+    union {
+        const char *text;
+        int64_t number;
+    } values[IDA_PLACE_VALUES];
+} ida_position;
+
 typedef struct ida_page {
     json_t *items;
     const json_t *from; /* position of the item before the first one; NULL for the first page */
-    json_t *places;     /* of each item, made with ida_place */
-    int limit, more;    /* more: 1 if there are rows after the last item */
-    int count;          /* rows that were read for the page, at most one above the limit */
-    int64_t total;      /* rows of the whole list, counted up to IDA_COUNT_MOST; negative: at least
-                           so many */
-    int64_t as_of;      /* time of the rows: now, or what ida_page_as_of sets */
-    apr_hash_t *known;  /* people by ID or UPN: ida_op_known_person */
+    apr_array_header_t *places; /* of each item: ida_position */
+    int limit, more;            /* more: 1 if there are rows after the last item */
+    int count;                  /* rows that were read for the page, at most one above the limit */
+    int64_t total;              /* rows of the whole list, counted up to IDA_COUNT_MOST; negative:
+                                   at least so many */
+    int64_t as_of;              /* time of the rows: now, or what ida_page_as_of sets */
+    apr_hash_t *known;          /* people by ID or UPN: ida_op_known_person */
     ida_call *call;
     const json_t *filters;
-    json_t *rest;   /* position after which the list continues; NULL: after the last item */
-    json_t *around; /* the object that contains this page's nextCursor */
+    const ida_position *rest; /* after which the list continues; NULL: after the last item */
+    json_t *around;           /* the object that contains this page's nextCursor */
     unsigned char key[IDA_CURSOR_KEY_LEN];
     struct ida_page *next;
 } ida_page;
@@ -48,11 +61,11 @@ int ida_page_takes(ida_page *page);
 int ida_page_row(ida_page *page, int i);
 /* The rows come from the cache: sets as_of to the time of its last synchronisation. */
 ida_kind ida_page_as_of(ida_page *page, store *s);
-/* Takes over both. */
-void ida_page_add(ida_page *page, json_t *item, json_t *place);
+/* Takes over the item. */
+void ida_page_add(ida_page *page, json_t *item, ida_position place);
 /* There may be rows after this position, which is after that of the last item: enough rows were
- * examined for one page, full or not. Takes the position over. */
-void ida_page_goes_on(ida_page *page, json_t *place);
+ * examined for one page, full or not. */
+void ida_page_goes_on(ida_page *page, ida_position place);
 /* Sets nextCursor in `around`, null at the end of the list, and adds the page to call->pages. */
 ida_kind ida_page_end(ida_page *page, json_t *around);
 /* Sets call->result to {items, totalCount, totalCountIsMinimum, nextCursor, asOf} and ends the
@@ -62,16 +75,16 @@ ida_kind ida_page_result(ida_page *page);
 
 /* Keeps the first `count` items, fewer than there are, with a cursor that continues after them. */
 void ida_page_cut(ida_page *page, size_t count);
+/* Makes values of the items that were written as text (core/base/json_row.h). */
+void ida_pages_load(const ida_call *call);
 /* Items of all pages. */
 int64_t ida_pages_count(const ida_call *call);
 
-/* --- places: values in an order of the list's own --- */
-
-/* Values of a position; "" and 0 if there are none. */
+/* Values of the position that a cursor holds; "" and 0 if there is none. */
 const char *ida_place_text(const json_t *place, int i);
 int64_t ida_place_number(const json_t *place, int i);
 /* A position with such values, in the order of `form` (s: const char *, i: int64_t), whatever
- * bytes the store holds. Never NULL. */
-json_t *ida_place(const char *form, ...);
+ * bytes the store holds. */
+ida_position ida_place(const char *form, ...);
 
 #endif

@@ -84,6 +84,7 @@ static void clean_texts(apr_pool_t *pool, json_t *value, const char *name)
         if ((max && len > max) || !ida_is_plain(json_string_value(value), len)) {
             json_string_set(value, ida_clean(pool, json_string_value(value), len, max));
         }
+        return;
     }
     json_object_foreach (value, member, inner) {
         clean_texts(pool, inner, member);

@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ida_kind kind = ida_json_object(c, bytes, size ? size - 1 : 0, &arguments);
     fuzz_told(c, kind);
     if (!kind) {
-        const char *text;
+        ida_json_both texts;
         const ida_question asked = {.operation = choose(data[0]),
                                     .face = &ida_mcp_face,
                                     .principal = &who,
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                          .source = store_source_of(
                              c->pool,
                              store_make(c->pool, "sqlite3:/nonexistent/idadmin.db", DB_REQUEST))};
-        kind = ida_mcp_run_cut(&call, 51200, &text);
+        kind = ida_mcp_run_cut(&call, 51200, &texts);
         fuzz_told(c, kind);
         FUZZ_HOLDS(kind != IDA_OK && call.audit);
         const char *record = audit_encode(c->pool, call.audit, AUDIT_SPOOL_JSON_MAX);

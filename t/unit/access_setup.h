@@ -10,6 +10,7 @@
 #include "core/cache/sync.h"
 #include "core/face/mcp.h"
 #include "core/operation/operation.h"
+#include "core/operation/page.h"
 #include "core/store/tenant.h"
 #include "core/tenant/tenant.h"
 #include "t/unit/store_setup.h"
@@ -71,6 +72,7 @@ __attribute__((unused)) static asked ask_json(apr_pool_t *in, store *s, const id
     asked a = {.kind = ida_operation_admit(&call)};
     if (!a.kind) {
         a.kind = ida_operation_run(&call);
+        ida_pages_load(&call);
     }
     a.message = call.c->message ? call.c->message : "";
     a.result = a.kind ? NULL : call.result;

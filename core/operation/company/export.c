@@ -75,6 +75,7 @@ static ida_kind read_hygiene(ida_call *call, ida_ctx *c, ida_export *x)
         json_object_set(page.arguments, passed[i], json_object_get(call->arguments, passed[i]));
     }
     ida_kind kind = store_snapshot(call->store, c, ida_call_work, &page);
+    ida_pages_load(&page);
     const json_t *found = json_object_get(json_object_get(page.result, "sections"), h->section),
                  *items = json_object_get(found, "items");
     if (!kind && !json_is_true(json_object_get(found, "available"))) {

@@ -50,13 +50,22 @@ static int takes(section *x, ida_kind kind, int i)
     return !kind && i < x->report.count && ida_page_takes(x->page);
 }
 
+/* A file has whole texts. */
+static void begin_row(const section *x, const cache_listed_person *p, ida_json_row *row)
+{
+    ida_person_row_begin(row, x->c->pool, p, x->page->call->exported ? 0 : IDA_TOOL_TEXT_MAX);
+    if (p->active_at > 0) {
+        ida_row_integer(row, IDA_ROW_NAME("inactiveDays"), (x->now - p->active_at) / DAY_MS);
+    } else {
+        ida_row_text_or_null(row, IDA_ROW_NAME("inactiveDays"), NULL);
+    }
+}
+
 static json_t *idle_row(const section *x, const cache_listed_person *p)
 {
-    json_t *row = ida_person_row_json(p);
-    json_object_set_new(row, "inactiveDays",
-                        p->active_at > 0 ? json_integer((x->now - p->active_at) / DAY_MS)
-                                         : json_null());
-    return row;
+    ida_json_row row;
+    begin_row(x, p, &row);
+    return ida_row_end(&row);
 }
 
 static ida_kind idle(section *x)
@@ -89,10 +98,12 @@ static ida_kind disabled_with_access(section *x)
     ida_kind kind = cache_people_holding(x->s, x->c, &x->report, &rows);
     for (int i = 0; takes(x, kind, i); i++) {
         const cache_listed_person *p = &rows[i].person;
-        json_t *row = idle_row(x, p), *names = ida_json_load(x->c->pool, rows[i].licenses);
-        json_object_set_new(row, "membershipCount", json_integer(rows[i].memberships));
-        json_object_set(row, "licenses", names);
-        ida_page_add(x->page, row, ida_place("iiss", x->now, coded(x), p->name_key, p->id));
+        ida_json_row row;
+        begin_row(x, p, &row);
+        ida_row_integer(&row, IDA_ROW_NAME("membershipCount"), rows[i].memberships);
+        ida_row_texts(&row, IDA_ROW_NAME("licenses"), ida_json_load(x->c->pool, rows[i].licenses));
+        ida_page_add(x->page, ida_row_end(&row),
+                     ida_place("iiss", x->now, coded(x), p->name_key, p->id));
     }
     goes_on(x, 1);
     return kind;
@@ -104,9 +115,11 @@ static ida_kind shared_addresses(section *x)
     ida_kind kind = cache_people_sharing(x->s, x->c, &x->report, &rows);
     for (int i = 0; takes(x, kind, i); i++) {
         const cache_listed_person *p = &rows[i].person;
-        json_t *row = idle_row(x, p);
-        ida_json_put(row, "sharedAddress", rows[i].address);
-        ida_page_add(x->page, row, ida_place("iiss", x->now, coded(x), rows[i].address, p->id));
+        ida_json_row row;
+        begin_row(x, p, &row);
+        ida_row_text(&row, IDA_ROW_NAME("sharedAddress"), rows[i].address);
+        ida_page_add(x->page, ida_row_end(&row),
+                     ida_place("iiss", x->now, coded(x), rows[i].address, p->id));
     }
     return kind;
 }

@@ -9,11 +9,9 @@ static const char *status_of(int enabled, int guest)
 }
 
 /* The reason why an account is disabled, if there is a special one. */
-static void put_reason(json_t *out, int expired)
+static const char *reason_of(int expired)
 {
-    if (expired) {
-        ida_json_put(out, "statusReason", "expired");
-    }
+    return expired ? "expired" : NULL;
 }
 
 const char *const ida_person_statuses[] = {"active", "disabled", "guest", NULL};
@@ -85,7 +83,8 @@ static json_t *directories_of(const ida_user *u)
 }
 
 #define PUT(column, name, ...) ida_json_put(out, name, u->column);
-#define PUT_LISTED(column, name, listed, ...) IDA_IF_##listed(ida_json_put(out, name, p->column);)
+#define PUT_LISTED(column, name, listed, ...) \
+    IDA_IF_##listed(ida_row_text(row, IDA_ROW_NAME(name), p->column);)
 
 json_t *ida_user_json(const ida_user *u)
 {
@@ -101,7 +100,7 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     IDA_PERSON_MAIL(PUT)
     IDA_PERSON_PROFILE(PUT)
     ida_json_put(out, "status", status_of(u->enabled, u->guest));
-    put_reason(out, u->expired);
+    ida_json_put(out, "statusReason", reason_of(u->expired));
     ida_json_put(out, "userType", u->guest ? "guest" : "member");
     json_object_set_new(out, "accountEnabled", json_boolean(u->enabled));
     ida_json_put_time(out, "createdAt", u->created_at);
@@ -113,16 +112,29 @@ json_t *ida_user_details_json(const ida_user *u, json_t *licenses)
     return out;
 }
 
-json_t *ida_person_row_json(const cache_listed_person *p)
+static void put_manager(ida_json_row *row, const cache_listed_person *p)
 {
-    json_t *out = json_object();
-    ida_json_put(out, "id", p->id);
+    if (!p->manager_id) {
+        ida_row_text_or_null(row, IDA_ROW_NAME("manager"), NULL);
+        return;
+    }
+    ida_row_open(row, IDA_ROW_NAME("manager"));
+    ida_row_text(row, IDA_ROW_NAME("id"), p->manager_id);
+    ida_row_text_or_null(row, IDA_ROW_NAME("userPrincipalName"), p->manager_upn);
+    ida_row_text_or_null(row, IDA_ROW_NAME("displayName"), p->manager_name);
+    ida_row_close(row);
+}
+
+void ida_person_row_begin(ida_json_row *row, apr_pool_t *pool, const cache_listed_person *p,
+                          size_t max)
+{
+    ida_row_begin(row, pool, max);
+    ida_row_text(row, IDA_ROW_NAME("id"), p->id);
     IDA_PERSON(PUT_LISTED)
-    ida_json_put(out, "status", status_of(p->enabled, p->guest));
-    put_reason(out, p->expired);
-    ida_json_put(out, "userType", p->guest ? "guest" : "member");
-    json_object_set_new(out, "manager", manager_of(p->manager_id, p->manager_upn, p->manager_name));
-    ida_json_put_time(out, "lastSignInAt", p->last_sign_in_at);
-    ida_json_put_time(out, "lastSuccessfulSignInAt", p->last_success_at);
-    return out;
+    ida_row_text(row, IDA_ROW_NAME("status"), status_of(p->enabled, p->guest));
+    ida_row_text(row, IDA_ROW_NAME("statusReason"), reason_of(p->expired));
+    ida_row_text(row, IDA_ROW_NAME("userType"), p->guest ? "guest" : "member");
+    put_manager(row, p);
+    ida_row_time(row, IDA_ROW_NAME("lastSignInAt"), p->last_sign_in_at);
+    ida_row_time(row, IDA_ROW_NAME("lastSuccessfulSignInAt"), p->last_success_at);
 }

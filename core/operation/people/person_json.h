@@ -2,6 +2,7 @@
 #ifndef CORE_OPERATION_PEOPLE_PERSON_JSON_H
 #define CORE_OPERATION_PEOPLE_PERSON_JSON_H
 
+#include "core/base/json_row.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/operation/schema.h"
@@ -11,8 +12,9 @@
 json_t *ida_user_json(const ida_user *u);
 /* All that the directory holds about a person; `licenses` is borrowed. */
 json_t *ida_user_details_json(const ida_user *u, json_t *licenses);
-/* One row of a list of people. */
-json_t *ida_person_row_json(const cache_listed_person *p);
+/* Begins one row of a list of people, whose texts are cut at `max` bytes (0: not cut). */
+void ida_person_row_begin(ida_json_row *row, apr_pool_t *pool, const cache_listed_person *p,
+                          size_t max);
 /* {id, userPrincipalName, displayName}; null if unknown. */
 json_t *ida_person_json(const char *id, const char *upn, const char *display_name);
 /* The same for a user; NULL: from the values that were stored while the account existed. */

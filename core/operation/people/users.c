@@ -47,7 +47,9 @@ static int is_named(const named *n, const cache_listed_person *p)
 
 static void add_row(ida_page *page, const cache_listed_person *p, int64_t total, int others)
 {
-    ida_page_add(page, ida_person_row_json(p),
+    ida_json_row row;
+    ida_person_row_begin(&row, page->call->c->pool, p, IDA_TOOL_TEXT_MAX);
+    ida_page_add(page, ida_row_end(&row),
                  ida_place("iiss", total, (int64_t)others, p->name_key, p->id));
 }
 

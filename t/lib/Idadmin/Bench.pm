@@ -9,7 +9,7 @@ use Idadmin::Test qw(build_dir json_data json_text slurp spew);
 use Idadmin::Test::Load ();
 use POSIX ();
 
-our @EXPORT_OK = qw(setting engine median load processor_ms);
+our @EXPORT_OK = qw(setting engine median load fixed_answer processor_ms);
 our $errors    = 0;                           # answers that were none, of all parts
 
 # BENCH_NAME, or what is given.
@@ -30,6 +30,12 @@ sub load {
         users => $how{users} // setting(USERS => 100_000));
     $errors += $figures->{errors};
     return $figures;
+}
+
+# Lines of httpd's configuration: the fixed answer at /fixed300.
+sub fixed_answer {
+    return 'LoadModule fixed_module ' . build_dir()
+        . "/bench/mod_fixed.so\n<Location /fixed300>\n    SetHandler fixed\n</Location>";
 }
 
 # Of a process and of those that it started: ms of processor so far.

@@ -1,5 +1,8 @@
-/* JSON at its limits: what is accepted, what is refused and which position the message gives. */
+/* JSON at its limits: what is accepted, what is refused and which position the message gives; the
+ * texts that are written, also of rows that are no values. */
 #include "core/base/json.h"
+#include "core/base/json_row.h"
+#include "core/base/text.h"
 
 #include "t/unit/setup.h"
 
@@ -181,9 +184,83 @@ static void texts(void)
     free(exactly);
 }
 
+/* Both texts of a value: the second is the first as the content of a JSON string. */
+static void both(const json_t *value, const char *wanted, const char *name)
+{
+    ida_json_both texts;
+    ida_json_both_texts(pool, value, &texts);
+    is_str(texts.text, wanted, name);
+    ok(texts.len == strlen(texts.text) && texts.quoted_len == strlen(texts.quoted),
+       "%s: the lengths", name);
+    json_t *back = ida_json_load(pool, apr_pstrcat(pool, "\"", texts.quoted, "\"", NULL));
+    is_str(json_string_value(back), wanted, "its quoted text");
+}
+
+/* A written row beside values, and as one: members, bytes that are cleaned, and texts longer than
+ * the buffers. */
+static void rows(void)
+{
+    static const char *const texts[] = {"",
+                                        "plain",
+                                        "\"quoted\" and \\",
+                                        "tab\tline\nend\x01",
+                                        "\xC3\xA5 \xE2\x80\xAE\xE2\x80\x8B",
+                                        "not UTF-8: \xC3\x28 \xFF",
+                                        NULL};
+    for (size_t long_text = 0; long_text < 4000; long_text += 331) {
+        ida_json_row row;
+        json_t *items = ida_json_keep(pool, json_array()), *tree = json_object(),
+               *inner = json_object(), *list = json_array();
+        char *many = memset(apr_pcalloc(pool, long_text + 1), 'x', long_text);
+        ida_row_begin(&row, pool, 2048);
+        for (int i = 0; i < 3; i++) {
+            json_array_append_new(list, json_string(texts[i]));
+        }
+        ida_row_text(&row, IDA_ROW_NAME("absent"), NULL);
+        ida_row_text(&row, IDA_ROW_NAME("text"), texts[3]);
+        ida_json_put(tree, "text", ida_clean(pool, texts[3], strlen(texts[3]), 2048));
+        ida_row_open(&row, IDA_ROW_NAME("inner"));
+        ida_row_text_or_null(&row, IDA_ROW_NAME("none"), NULL);
+        ida_row_text_or_null(&row, IDA_ROW_NAME("foreign"), texts[4]);
+        ida_row_close(&row);
+        ida_json_put_or_null(inner, "none", NULL);
+        ida_json_put(inner, "foreign", ida_clean(pool, texts[4], strlen(texts[4]), 2048));
+        json_object_set_new(tree, "inner", inner);
+        ida_row_time(&row, IDA_ROW_NAME("never"), 0);
+        ida_row_time(&row, IDA_ROW_NAME("at"), test_now_ms);
+        ida_json_put_time(tree, "never", 0);
+        ida_json_put_time(tree, "at", test_now_ms);
+        ida_row_integer(&row, IDA_ROW_NAME("least"), INT64_MIN);
+        json_object_set_new(tree, "least", json_integer(INT64_MIN));
+        ida_row_texts(&row, IDA_ROW_NAME("list"), list);
+        ida_row_texts(&row, IDA_ROW_NAME("lost"), NULL);
+        json_object_set_new(tree, "list", list);
+        ida_row_text(&row, IDA_ROW_NAME("bytes"), texts[5]);
+        ida_row_text(&row, IDA_ROW_NAME("long"), many);
+        ida_json_put(tree, "bytes", ida_clean(pool, texts[5], strlen(texts[5]), 2048));
+        ida_json_put(tree, "long", ida_clean(pool, many, long_text, 2048));
+        json_array_append_new(items, ida_row_end(&row));
+        json_array_append_new(items, json_true());
+        const char *wanted = apr_pstrcat(pool, "[", ida_json_text(pool, tree), ",true]", NULL);
+        both(items, wanted, apr_psprintf(pool, "a row with a text of %zu bytes", long_text));
+        is_int(ida_json_length(items), (long)strlen(wanted), "its length");
+        ida_rows_load(items);
+        ok(json_equal(json_array_get(items, 0), tree), "loaded, the row is the same value");
+        json_decref(tree);
+    }
+    ida_json_row row;
+    char *many = memset(apr_pcalloc(pool, 5001), 'x', 5000);
+    ida_row_begin(&row, pool, 0);
+    ida_row_text(&row, IDA_ROW_NAME("whole"), many);
+    is_int(ida_json_length(ida_row_end(&row)), 5000 + 12, "without a limit a text is whole");
+    ida_row_begin(&row, pool, 0);
+    both(ida_row_end(&row), "{}", "a row without members");
+}
+
 int main(void)
 {
     setup();
+    rows();
     refusals();
     depth();
     count();

@@ -174,11 +174,11 @@ static int walk(int *cut_pages)
     char cursor[1024] = "";
     for (int more = 1; more && good;) {
         apr_pool_t *p;
-        const char *text;
+        ida_json_both texts;
         apr_pool_create(&p, pool);
         ida_call *call = make_call(p, &list, 1 + (int)chance(200), *cursor ? cursor : NULL);
-        good = ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text) == IDA_OK &&
-               strlen(text) <= IDA_MCP_TEXT_MAX && clean_bytes(text);
+        good = ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts) == IDA_OK &&
+               texts.len <= IDA_MCP_TEXT_MAX && clean_bytes(texts.text);
         json_t *items = good ? json_object_get(call->result, "items") : NULL, *item;
         size_t i;
         json_array_foreach (items, i, item) {
@@ -196,7 +196,7 @@ static int walk(int *cut_pages)
         more = rest != NULL;
         snprintf(cursor, sizeof cursor, "%s", rest ? rest : "");
         if (!good) {
-            printf("# item %d, %zu bytes: %.200s\n", next, call->result ? strlen(text) : 0,
+            printf("# item %d, %zu bytes: %.200s\n", next, call->result ? texts.len : 0,
                    call->c->message ? call->c->message : "");
         }
         seed = (unsigned)next * 31u + (unsigned)*cut_pages;
@@ -231,19 +231,19 @@ static void test_walks(void)
 
 static void test_whole_items(void)
 {
-    const char *text;
+    ida_json_both texts;
     source = (item_source){1000, 0, 0, 0};
     ida_call *call = make_call(pool, &list, 200, NULL);
-    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text), "200 small items");
+    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts), "200 small items");
     is_int(source.runs, 1, "run once");
     ok(!json_object_get(call->result, "truncated") && !json_object_get(call->result, "note"),
        "and say nothing of a cut");
 
     source = (item_source){1000, 2000, 0, 0};
     call = make_call(pool, &list, 200, NULL);
-    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text), "200 large ones");
+    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts), "200 large ones");
     is_int(source.runs, 1, "are cut without a second run");
-    ok(strlen(text) > IDA_MCP_TEXT_MAX - 6000, "the room is used: %zu bytes", strlen(text));
+    ok(texts.len > IDA_MCP_TEXT_MAX - 6000, "the room is used: %zu bytes", texts.len);
     char expected[64];
     snprintf(expected, sizeof expected, "Cut to the first %zu items to fit.",
              json_array_size(json_object_get(call->result, "items")));
@@ -252,7 +252,7 @@ static void test_whole_items(void)
 
     source = (item_source){1000, 1800, 0, 0};
     call = make_call(pool, &sections, 50, NULL);
-    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text) && strlen(text) <= IDA_MCP_TEXT_MAX,
+    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts) && texts.len <= IDA_MCP_TEXT_MAX,
        "several lists fit");
     ok(strstr(ida_json_string(call->result, "note"), "of each section") != NULL,
        "and say how to go on");
@@ -262,7 +262,7 @@ static void test_whole_items(void)
 
     source = (item_source){10, 100, 0, 0};
     call = make_call(pool, &one, 0, NULL);
-    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text) && strlen(text) <= IDA_MCP_TEXT_MAX,
+    ok(!ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts) && texts.len <= IDA_MCP_TEXT_MAX,
        "one item that is too long");
     is_int(source.runs, 1, "is run once");
     is_str(ida_json_string(json_object_get(call->result, "user"), "id"), "item-000003",
@@ -279,11 +279,11 @@ static int is_gone(void *baton)
 
 static void test_gone(void)
 {
-    const char *text;
+    ida_json_both texts;
     source = (item_source){1000, 2000, 0, 0};
     gone = is_gone;
     ida_call *call = make_call(pool, &list, 200, NULL);
-    is_int(ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &text), IDA_SERVICE_UNAVAILABLE,
+    is_int(ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts), IDA_SERVICE_UNAVAILABLE,
            "a caller that has gone");
     is_int(source.runs, 0, "is not worked for");
     is_str(call->audit->outcome, "toolError", "and the record says so");

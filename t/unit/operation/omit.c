@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/operation/op.h"
+#include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 
 /* Members and arguments that belong to another scope than their operation. The results of a
@@ -180,5 +181,10 @@ int main(void)
         walked++;
     }
     ok(walked > 40, "%d operations", walked);
+    int guarded = 0;
+    for (const ida_field *f = ida_person_row_members; f->name; f++) {
+        guarded += f->right != IDA_RIGHT_NONE;
+    }
+    is_int(guarded, 0, "no member of a written row needs a right: nothing is left out of its text");
     return done();
 }

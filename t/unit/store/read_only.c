@@ -136,10 +136,10 @@ static json_t *samples_of(const ida_param *params, int all)
 /* A valid answer, or not found, because the store may have no such row. */
 static void read_with(store *s, const ida_operation *op, json_t *arguments, const char *how)
 {
-    const char *text;
+    ida_json_both texts;
     ida_call *call = make_call(s, op, op->tool ? &ida_mcp_face : &ida_console_face, arguments);
     ((ida_question *)call->asked)->body = samples_of(op->body, 1);
-    ida_kind kind = op->tool ? ida_mcp_run_cut(call, 51200, &text) : ida_operation_run(call);
+    ida_kind kind = op->tool ? ida_mcp_run_cut(call, 51200, &texts) : ida_operation_run(call);
     ok(kind == IDA_OK || kind == IDA_NOT_FOUND, "%s %s", op->name, how);
     if (kind && kind != IDA_NOT_FOUND) {
         printf("# %s %s\n", ida_json_text(pool, arguments), call->c->message);

@@ -3,7 +3,7 @@ package Idadmin::Bench::Requests;
 # compared with another of the same httpd, in interleaved rounds.
 use strict;
 use warnings;
-use Idadmin::Bench qw(load setting);
+use Idadmin::Bench qw(fixed_answer load setting);
 use Idadmin::Test qw(build_dir json_text run_command);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
@@ -24,8 +24,7 @@ sub _stack {
         slapd => { users => $users, groups => int($users / 20), nosync => 1 }, worker => 0,
         sync => 0, tenant => {},
         httpd => { children => 2, log_level => 'warn', rate_limits => { key => '1000000/10s' },
-            server => 'LoadModule fixed_module ' . build_dir()
-                . "/bench/mod_fixed.so\n<Location /fixed300>\n    SetHandler fixed\n</Location>" },
+            server => fixed_answer() },
     );
     # writes without pause pass the mark between two rounds of the worker, and it is logged by the
     # process that writes then

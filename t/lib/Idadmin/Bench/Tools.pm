@@ -1,12 +1,12 @@
 package Idadmin::Bench::Tools;
 # The part tools: the first page of each tool, and of each filter of search_users, for a small and a
-# large company, over one connection: p50 and p99, and the ratio of the two companies' p50. And the
-# cost of a company's GET while another one searches without pause. A synchronisation run without a
-# directory loads the people (t/tool/people.c).
+# large company, over one connection: p50 and p99, and the ratio of the two companies' p50. And GET
+# beside a fixed answer, and while another company searches without pause. A synchronisation run
+# without a directory loads the people (t/tool/people.c).
 use strict;
 use warnings;
-use Idadmin::Bench qw(engine load setting);
-use Idadmin::Test qw(build_dir json_text slurp spew tempdir within);
+use Idadmin::Bench qw(engine fixed_answer load setting);
+use Idadmin::Test qw(build_dir json_text slurp spew tempdir);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Stack ();
 use POSIX ();
@@ -49,7 +49,8 @@ sub _fill {
     my $log = spew(tempdir() . "/people.$company", '');
     my $pid = Idadmin::Test::daemon([build_dir() . '/tool/people', $stack->store, $company, $users],
         user => Idadmin::Test::runtime_user(), log => $log);
-    within(sub { Idadmin::Test::ended($pid) || slurp($log) =~ /^\d+ users,/m });
+    # A million takes longer than a test waits for anything.
+    Idadmin::Test::soon(7200, sub { Idadmin::Test::ended($pid) || slurp($log) =~ /^\d+ users,/m });
     die 'people: ' . slurp($log) if slurp($log) !~ /^\d+ users,/m;
     printf "# %s: %s users put into the cache of %s in %.0f s\n", engine(), $users, $company,
         Time::HiRes::time() - $start;
@@ -88,7 +89,7 @@ sub tools {
     my ($part) = @_;
     my (%p50, %p99);
     for my $size (@sizes) {
-        my $stack = company($size);
+        my $stack = company($size, server => fixed_answer());
         my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
         for my $case (@cases) {
             my @request = _call($mcp, @$case);
@@ -97,6 +98,7 @@ sub tools {
             my $name = _name(@$case);
             ($p50{$name}{$size}, $p99{$name}{$size}) = @$figures{qw(p50 p99)};
         }
+        _get($part, $stack, $size);
         _neighbour($part, $stack, $size);
         $stack->stop;
     }
@@ -109,6 +111,19 @@ sub tools {
             $p99{$name}{ $sizes[1] }, $large / $small);
     }
     return;
+}
+
+# The look-up of one person, beside a fixed answer of the same httpd.
+sub _get {
+    my ($part, $stack, $size) = @_;
+    my @pairs;
+    for my $round (0 .. $rounds) {
+        my @both = map { load($stack, 16, GET => $_, seconds => $seconds * 2, users => $size) }
+            '/v1/api/user?userPrincipalName=user{u}%40nordic.example', '/fixed300';
+        push @pairs, [map { $_->{rate} } @both] if $round;
+    }
+    return $part->ratio(engine() . ": GET user beside a fixed answer (requests/s), $size users",
+        \@pairs);
 }
 
 # The dearest that a key may do within the limits that the service ships with: all requests of its
