@@ -123,8 +123,6 @@ subtest 'tests are numbered inside their folder' => sub {
     is_deeply([grep { !m{^t/[\w-]+/\d\d-[\w-]+\.t$} } files(qr{\.t$})], [], 'each has one');
 };
 
-# Which file of a room calls which, by the functions of their objects: data (a table of drivers, the
-# record of the module) makes no circle.
 # A second lock in the same transaction would be a statement for nothing; one without the first
 # would be behind what the pipeline judges.
 subtest 'one place locks the tenant for operations' => sub {
@@ -133,6 +131,8 @@ subtest 'one place locks the tenant for operations' => sub {
     is_deeply(\@locks, ['core/operation/admit.c'], 'at the begin of each write');
 };
 
+# Which file of a room calls which, by the functions of their objects: data (a table of drivers, the
+# record of the module) makes no circle.
 subtest 'no circle of files inside a room' => sub {
     my (%defines, %wants);
     for my $file (files(qr{^(?:core|mod_idadmin|writer|worker)/.*\.c$})) {
