@@ -2,7 +2,7 @@
 // filled in, and what the reader sees: {1}, {2} in that order; {2?} a reason, which may be a sentence
 // again, and is left to the technical details where it is none of these.
 export default {
-  'The account%s%s is gone, and another account has its address, with the ID %s. Nothing was done to that account. If it is the same person, cancel this task and ask anew; if it is somebody else, cancel it.': 'Kontot{1}{2} finns inte längre, och ett annat konto har adressen, med ID {3}. Inget har gjorts med det kontot. Är det samma person: avbryt ärendet och begär det på nytt. Är det någon annan: avbryt det.',
+  'The account%s%s is gone, and another account has its address, with the ID %s. Nothing was done to that account. If it is the same person, cancel this task and ask anew; if it is somebody else, cancel it.': 'Kontot{1}{2} finns inte längre, och ett annat konto har adressen, med ID {3}. Inget har gjorts med det kontot. Avbryt ärendet, och begär det på nytt om det är samma person.',
   'already absent: the directory has no such account': 'fanns inte: katalogen har inget sådant konto',
   'The person was offboarded by task %s, which was asked for after this one: %s.': 'Personens åtkomst avslutades av ärende {1}, som begärdes efter det här: {2?}.',
   'The directory shows the account by its name and not by its ID %s.': 'Katalogen visar kontot under namnet och inte under dess ID {1}.',
@@ -176,11 +176,11 @@ export default {
   'is none that this company has': 'finns inte i företaget',
   'is used twice in this list (case and accents do not count)': 'förekommer två gånger',
   'Step %s of task %s: %s%s%s.': 'Steget {1} i ärendet {2} är inte klart.',
-  'The password of the account is an unknown one since the offboarding %s: set a new password, otherwise the person cannot sign in.': 'Kontots lösenord är okänt sedan avslutet {1}: sätt ett nytt, annars kan personen inte logga in.',
+  'The password of the account is an unknown one since the offboarding %s: set a new password, otherwise the person cannot sign in.': 'Kontots lösenord är okänt sedan avslutet {1}: sätt ett nytt.',
   'The on-premises account is locked, but task %s did not replace its password: OpenLDAP lets a locked account sign in unless a policy with pwdLockout TRUE applies to it.': 'Det lokala kontot är låst, men ärendet {1} bytte inte lösenordet: utan lösenordspolicy kan ett låst konto logga in.',
   'Task %s (%s, %s) was asked for after the offboarding.': 'Ärendet {1} begärdes efter avslutet.',
-  'The account is gone, and its address %s is that of another one (ID %s, %s): if the person came back under it, that one was not offboarded.': 'Kontot är borta, och adressen {1} har nu ett annat konto: har personen kommit tillbaka med det, så är det inte avslutat.',
-  'The account is gone, and several others have its address %s (IDs %s): if the person came back under it, none of those was offboarded.': 'Kontot är borta, och flera andra konton har adressen {1}: har personen kommit tillbaka med något av dem, så är det inte avslutat.',
+  'The account is gone, and its address %s is that of another one (ID %s, %s): if the person came back under it, that one was not offboarded.': 'Kontot är borta, och ett annat har adressen {1} nu: det avslutades inte.',
+  'The account is gone, and several others have its address %s (IDs %s): if the person came back under it, none of those was offboarded.': 'Kontot är borta, och flera andra har adressen {1}: inget av dem avslutades.',
   'The directory still shows the membership of %s (%s).': 'Katalogen visar fortfarande medlemskapet i {1}.',
   'The account is enabled.': 'Kontot är aktivt.',
   'The audit chain is broken at record %lld: %s': 'Systemloggen är bruten vid post {1}.',
