@@ -26,7 +26,7 @@ int sqlite_note_frames(void *baton, sqlite3 *handle, const char *schema, int fra
  * one of them: indexes grow at random positions, and the few pages that a connection usually keeps
  * would be read and written again for each row. */
 #define RUNS_KB (128 * 1024)
-#define RUN_KB (64 * 1024)
+#define RUN_KB (96 * 1024)
 
 static _Atomic int runs_kb; /* given out */
 static _Atomic int runs;    /* at work */
