@@ -422,9 +422,9 @@ sub dead_node {
     is $waiting->{segments}, scalar @segments, 'in how many segments';
     ok $waiting->{oldestSeconds} >= 0 && $waiting->{oldestSeconds} < 3600,
         "and since when ($waiting->{oldestSeconds} s)";
-    my $told = "Audit spool $dir: " . @segments . " segments with $waiting->{bytes} bytes wait, "
-        . 'the oldest for ';
-    like spool_status($dir), qr/^\Q$told\E\d+ seconds\.$/m, 'in words too';
+    my $told = "Audit spool $dir: " . (@segments == 1 ? '1 segment' : @segments . ' segments')
+        . " with $waiting->{bytes} bytes ";
+    like spool_status($dir), qr/^\Q$told\Ewaits?, the oldest for \d+ seconds?\.$/m, 'in words too';
     my $result = $stack->ctl_ok('audit', 'ingest', $dir, '--json');
     is $result->{records}, @lines + 1, 'every whole record is read';
     is $result->{torn}, 4, 'the four torn ones are counted';

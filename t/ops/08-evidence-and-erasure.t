@@ -385,7 +385,7 @@ sub deleted {
     $not->(qr/not paused.*tenant pause nordic/, 'while it is served', '--yes', 'nordic');
     $stack->post('/v1/api/user', { firstname => 'Never', surname => 'Come', date => '2031-01-01' });
     $stack->ctl_ok('tenant', 'pause', 'nordic');
-    $not->(qr/1 tasks that are queued.*--discard-open/, 'with a hire queued', '--yes', 'nordic');
+    $not->(qr/1 task that is queued.*--discard-open/, 'with a hire queued', '--yes', 'nordic');
     $not->(qr/--yes nordic confirms/, 'without the ID', '--discard-open');
     $not->(qr/--yes nordic confirms/, 'with another one', '--discard-open', '--yes', 'nordi');
     my $would = $stack->ctl_ok(qw(tenant delete nordic --discard-open --dry-run --json));

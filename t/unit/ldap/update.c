@@ -269,8 +269,8 @@ static void kinds(directory *d)
     is_str(held(d, elin), "Login! Outside! Chief! Net!", "the number stays, and is said");
     json_t *report = ida_json_keep(pool, json_array());
     ops->probe(d, pool, report, &e);
-    ok(strstr(ida_json_text(pool, report),
-              "1 groups outside groupBase, 2 entries of other kinds") != NULL,
+    ok(strstr(ida_json_text(pool, report), "1 group outside groupBase, 2 entries of other kinds") !=
+           NULL,
        "the doctor counts them");
 }
 
