@@ -129,7 +129,7 @@ for_each_engine {
     $stack->worker->expect_log(Idadmin::Test::PostgreSQL->away) if $server;
     $stack->worker->expect_log(qr/IDA(?:01[0-2]\d|031[0-5]|032[0134]|0414|0503|0505|060\d)/);
     # A thread meets one dead connection after the other, each for as long as an answer may take.
-    $stack->worker->expect_log(qr/IDA0332 1 threads/) if $server;
+    $stack->worker->expect_log(qr/IDA0332 threads .* stop time: 1;/) if $server;
     $stack->httpd->expect_log(qr/IDA01\d\d/);
     clocks($fault);
     dead_wires($wire, $line, $fault, $web);

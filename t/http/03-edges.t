@@ -421,16 +421,17 @@ $httpd->expect_log(qr/AH01631/);
 
 subtest 'OpenAPI behind credentials' => sub {
     my $client = $httpd->client;
-    my $before = records();
+    my $of_openapi = sub { grep { ($_->{endpoint} // '') =~ /openapi/ } records() }; # others lag
+    my $before = $of_openapi->();
     is $stack->get('/guarded/v1/openapi.json', client => $client)->{status}, 200, 'with a key';
-    error_is $client->request(GET => '/guarded/v1/openapi.json'), 401, 'UNAUTHORIZED',
-        'without one';
+    error_is $client->request(GET => '/guarded/v1/openapi.json'), 401, 'UNAUTHORIZED', 'none';
     is $client->request(OPTIONS => '/v1/openapi.json')->{headers}{allow}, 'GET, HEAD, OPTIONS',
         'OPTIONS';
     my $head = $client->request(HEAD => '/v1/openapi.json');
     is $head->{headers}{'content-length'},
         length $client->request(GET => '/v1/openapi.json')->{body}, 'HEAD';
-    is scalar(records()) - $before, 1, 'one record';
+    within(sub { $of_openapi->() > $before });
+    is scalar($of_openapi->()) - $before, 1, 'one record';
 };
 
 subtest 'keys' => sub {
