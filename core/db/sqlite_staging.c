@@ -7,7 +7,7 @@
 #include "core/db/sqlite.h"
 
 /* Keep nothing but the present transaction's old pages, in memory: a run ends with its connection,
- * so nobody reads staging after a crash. */
+ * so that staging cannot be read after a crash. */
 #define MAKE                                                                             \
     "PRAGMA temp_store = FILE; ATTACH '' AS staged; PRAGMA temp_store = MEMORY; PRAGMA " \
     "staged.page_size = 8192; PRAGMA staged.journal_mode = MEMORY; PRAGMA staged.cache_size = -%d"
