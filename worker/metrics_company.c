@@ -255,12 +255,26 @@ static void put_certificate_expiry(const sink *s, const company_figures *k)
 
 static void password_expiry(const sink *s, const char *labels, const directory_figures *d)
 {
-    put_days(s, labels, d->health.password_ends);
+    if (d->health.directory == IDA_DIR_ON_PREMISES) {
+        put_days(s, labels, d->health.password_ends);
+    }
 }
 
 static void put_password_expiry(const sink *s, const company_figures *k)
 {
     each_directory(s, k, password_expiry);
+}
+
+static void secret_expiry(const sink *s, const char *labels, const directory_figures *d)
+{
+    if (d->health.directory == IDA_DIR_CLOUD) {
+        put_days(s, labels, d->health.password_ends);
+    }
+}
+
+static void put_secret_expiry(const sink *s, const company_figures *k)
+{
+    each_directory(s, k, secret_expiry);
 }
 
 static const struct {
@@ -299,6 +313,9 @@ static const struct {
     {{"idadmin_bind_password_expiry_days",
       "Days until the password expires that the worker binds with.", IDA_METRIC_GAUGE},
      put_password_expiry},
+    {{"idadmin_client_secret_expiry_days",
+      "Days until the client secret expires, as the company's document says.", IDA_METRIC_GAUGE},
+     put_secret_expiry},
     {{"idadmin_key_expiry_days", "Days until the next API key expires, within a year.",
       IDA_METRIC_GAUGE},
      put_key_expiry},

@@ -196,6 +196,7 @@ export default {
   'connect %s': 'Anslutning till {1}',
   'certificate %s': 'Certifikat för {1}',
   'files of secrets': 'Filer med hemligheter',
+  'client secret': 'Programmets hemlighet',
   'users': 'Programmens användare',
   'settings': 'Inställningar',
   'bind password': 'Tjänstekontots lösenord',

@@ -16,7 +16,7 @@ typedef struct store_directory {
     const char *sync_owner;
     int64_t sync_fence, sync_heartbeat;
     int64_t certificate_ends; /* of that with which a worker signs in; 0: not known */
-    int64_t password_ends;    /* of that with which it binds; 0: not known */
+    int64_t password_ends; /* of that with which it binds, or of the client secret; 0: not known */
 } store_directory;
 
 /* All zero when nothing is known yet (not IDA_NOT_FOUND). */

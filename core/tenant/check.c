@@ -28,6 +28,10 @@ static void check_cloud(ida_tenant_checking *k, const json_t *cloud)
                                   "the other one to null)"
                                 : "must have clientSecretFile or certificateFile");
     }
+    if (!secret && json_object_get(cloud, "clientSecretExpires")) {
+        ida_tenant_fault(k, "directories.cloud.clientSecretExpires",
+                         "is only used with clientSecretFile");
+    }
 }
 
 static void check_on_premises(ida_tenant_checking *k, const json_t *directory)

@@ -72,6 +72,8 @@ static const member cloud[] = {
      .about = "ID of the registered application"},
     {"clientSecretFile", STRING, SECRET_FILE, .rule = ida_rule_secret, .high = 4095,
      .about = "file with the application's secret; this or certificateFile"},
+    {"clientSecretExpires", STRING, .rule = ida_rule_instant,
+     .about = "day or instant when that secret expires, so that the service warns before it does"},
     {"certificateFile", STRING, SECRET_FILE, .rule = ida_rule_secret, .high = 4095,
      .about = "PEM file with RSA key and certificate of the application; this or clientSecretFile"},
     {"caFile", STRING, PUBLIC_FILE, .rule = ida_rule_path, .high = 4095,

@@ -10,6 +10,7 @@ use Idadmin::Test::Httpd ();
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Tls ();
 use MIME::Base64 ();
+use POSIX qw(strftime);
 use Time::HiRes ();
 
 if (my $reason = Idadmin::Test::Cloud->skip_reason) {
@@ -25,7 +26,7 @@ sub apply {
     my (%changes) = @_;
     my $document = $cloud->document(%{ $changes{cloud} // {} });
     # an absent member would stay unchanged
-    $document->{$_} //= undef for qw(clientSecretFile certificateFile);
+    $document->{$_} //= undef for qw(clientSecretFile clientSecretExpires certificateFile);
     $stack->apply_tenant({ companyId => 'acme', name => 'Acme AB', timeZone => 'Europe/Stockholm',
         upnDomain => $domain, emailDomain => $domain,
         createUsersIn => 'cloud', usernameFormat => '{firstname}.{surname}',
@@ -74,6 +75,18 @@ subtest 'everything is well' => sub {
         like($report->{out}, qr/took the $way->[2]/, 'the credential is named');
         $cloud->control(resetCounters => JSON::PP::true());
     }
+};
+
+subtest 'when the client secret ends only the document says' => sub {
+    my $day = sub { strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time + $_[0] * 86_400 + 3600)) };
+    like(report()->{out}, qr/^  ok    client secret: .*clientSecretExpires is not set/m,
+        'which may not say it');
+    like(report(cloud => { clientSecretExpires => $day->(45) })->{out},
+        qr/^  ok    client secret: holds for another 45 days/m, 'in time');
+    fails('a secret that ends soon', qr/client secret: .*ends in 12 days: make a new one/,
+        cloud => { clientSecretExpires => $day->(12) });
+    fails('one that has ended', qr/client secret: .*ended 2 days ago: make a new one/,
+        cloud => { clientSecretExpires => $day->(-3) });
 };
 
 subtest 'what is wrong is told' => sub {

@@ -159,8 +159,14 @@ subtest 'a certificate ends' => sub {
     is_deeply($secret->(), { kind => 'clientSecret', expiresAt => undef },
         'of a client secret it is unknown');
     $stack->apply_tenant({ companyId => 'acme', directories => { cloud => {
-        clientSecretFile => undef, certificateFile => $cloud->certificate_file } } });
-    ok(within(sub { $secret->()->{expiresAt} }), 'of a certificate the worker');
+        clientSecretExpires => '2031-02-08T07:00:00Z' } } });
+    ok(within(sub { $secret->()->{expiresAt} }), 'unless the document has it');
+    is($secret->()->{expiresAt}, '2031-02-08T07:00:00Z', 'that');
+    $stack->apply_tenant({ companyId => 'acme', directories => { cloud => {
+        clientSecretFile => undef, clientSecretExpires => undef,
+        certificateFile => $cloud->certificate_file } } });
+    ok(within(sub { ($secret->()->{kind} // '') eq 'certificate' && $secret->()->{expiresAt} }),
+        'of a certificate the worker');
     my $told = Idadmin::Test::run_command(['openssl', 'x509', '-noout', '-enddate',
         '-dateopt', 'iso_8601', '-in', $cloud->certificate])->{out}
         =~ s/^notAfter=|\n//gr =~ s/ /T/r;

@@ -120,7 +120,7 @@ typedef struct directory_sync {
 /* ms UTC; 0: there is none, or it does not expire as far as is known. */
 typedef struct directory_expiry {
     int64_t certificate; /* with which the worker signs in */
-    int64_t password;    /* with which it binds */
+    int64_t password;    /* with which it binds, or the client secret */
 } directory_expiry;
 
 typedef struct directory_ops {

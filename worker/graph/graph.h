@@ -23,6 +23,7 @@ typedef struct graph {
     const char *root, *origin; /* "https://graph.microsoft.com/v1.0"; scheme, host and port of it */
     const char *authority, *directory_id, *client_id, *secret_file, *certificate_file, *ca_file,
         *proxy_url;
+    int64_t secret_ends;              /* ms UTC, as the document says; 0: it does not */
     const char *marker;               /* "extensionAttribute1" .. "extensionAttribute15" */
     const json_t *protected_accounts; /* borrowed from the tenant */
     cache_guard guard;

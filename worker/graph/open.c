@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/time.h"
 #include "core/tenant/value.h"
 #include "worker/base/secret.h"
 #include "worker/graph/client.h"
@@ -92,6 +93,10 @@ directory_class graph_open(directory **out, const ida_env *env, const ida_tenant
     g->client_id = ida_json_string(doc, "clientId");
     g->secret_file = ida_json_string(doc, "clientSecretFile");
     g->certificate_file = ida_json_string(doc, "certificateFile");
+    const char *ends = ida_json_string(doc, "clientSecretExpires");
+    if (ends) {
+        ida_time_parse(ends, &g->secret_ends); /* an instant, as the document's check saw to */
+    }
     g->ca_file = ida_json_string(doc, "caFile");
     g->proxy_url = ida_json_string(doc, "proxyUrl");
     g->marker = ida_json_string(doc, "markerAttribute");

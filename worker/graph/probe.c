@@ -83,30 +83,52 @@ void graph_expiry(directory *d, apr_pool_t *pool, directory_expiry *out)
     if (g->certificate_file && !read_end(pool, g->certificate_file, &at)) {
         out->certificate = at;
     }
+    out->password = g->secret_ends;
+}
+
+/* A line for what ends at `at` (ms); `means`: what to do in time. */
+static void judge_end(probe *p, const char *check, const char *of, int64_t at, const char *means)
+{
+    graph_call *k = p->k;
+    int64_t days = (at - ida_now(k->g->env)) / DAY_MS;
+    const char *left = ida_count(k->pool, days < 0 ? -days : days, "day", "days");
+    directory_class class = DIRECTORY_OK;
+    if (days < 0) {
+        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "%s ended %s ago: %s", of, left, means);
+    } else if (days < EXPIRY_DAYS) {
+        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "%s ends in %s: %s in time", of, left, means);
+    }
+    directory_report_judge(&p->report, check, class,
+                           apr_pstrcat(k->pool, "holds for another ", left, NULL));
 }
 
 static void check_certificate(probe *p)
 {
     graph_call *k = p->k;
-    const graph *g = k->g;
+    const char *file = k->g->certificate_file;
     int64_t at = 0;
-    if (!g->certificate_file) {
-        return;
-    }
-    const char *fault = read_end(k->pool, g->certificate_file, &at);
-    int64_t days = (at - ida_now(g->env)) / DAY_MS;
-    const char *left = ida_count(k->pool, days, "day", "days");
-    directory_class class = DIRECTORY_OK;
+    const char *fault = file ? read_end(k->pool, file, &at) : NULL;
     if (fault) {
-        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", g->certificate_file,
-                           fault);
-    } else if (days < EXPIRY_DAYS) {
-        class = graph_fail(k, DIRECTORY_CONFIG, NULL,
-                           "certificateFile %s ends in %s: upload a new one's public part in time",
-                           g->certificate_file, left);
+        directory_report_judge(
+            &p->report, "certificate",
+            graph_fail(k, DIRECTORY_CONFIG, NULL, "certificateFile %s %s", file, fault), NULL);
+    } else if (file) {
+        judge_end(p, "certificate", apr_pstrcat(k->pool, "certificateFile ", file, NULL), at,
+                  "upload a new one's public part");
     }
-    directory_report_judge(&p->report, "certificate", class,
-                           apr_pstrcat(k->pool, "holds for another ", left, NULL));
+}
+
+static void check_secret(probe *p)
+{
+    const graph *g = p->k->g;
+    if (g->secret_ends) {
+        judge_end(p, "client secret", "the client secret", g->secret_ends,
+                  "make a new one, put it into clientSecretFile, and its end into "
+                  "clientSecretExpires");
+    } else if (g->secret_file) {
+        directory_report_line(&p->report, "client secret", 1,
+                              "nothing warns before it ends: clientSecretExpires is not set");
+    }
 }
 
 static void check_server(probe *p, const char *url)
@@ -315,6 +337,7 @@ directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, direc
                .report = {.lines = lines, .last = e},
                .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
     check_certificate(&p);
+    check_secret(&p);
     check_server(&p, k.g->authority);
     if (strcmp(k.g->root, k.g->authority) != 0) {
         check_server(&p, k.g->root);

@@ -78,13 +78,12 @@ static ida_kind put_progress(const ida_call *call, store *s, ida_ctx *c, const s
     return kind;
 }
 
-/* When a client secret expires only the cloud's administrators can see. */
 static json_t *secrets_json(const standing *d)
 {
     const struct {
         const char *member, *kind;
         int64_t ends;
-    } secrets[] = {{"clientSecretFile", "clientSecret", 0},
+    } secrets[] = {{"clientSecretFile", "clientSecret", d->health.password_ends},
                    {"certificateFile", "certificate", d->health.certificate_ends},
                    {"bindPasswordFile", "bindPassword", d->health.password_ends}};
     json_t *list = json_array();

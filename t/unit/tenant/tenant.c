@@ -186,6 +186,11 @@ static void refusals(void)
         {"cloud", "{\"clientId\":\"2f1c6b0e-8a4d-4c57-9f21-0d3b7e5a9c14x\"}", ".clientId", "GUID"},
         {"cloud", "{\"clientSecretFile\":\"secret\"}", ".clientSecretFile", "absolute"},
         {"cloud", "{\"clientSecret\":\"abc\"}", ".clientSecret", "not a known member"},
+        {"cloud", "{\"clientSecretExpires\":\"next year\"}", ".clientSecretExpires", "instant"},
+        {"cloud",
+         "{\"clientSecretFile\":null,\"certificateFile\":\"/etc/c\","
+         "\"clientSecretExpires\":\"2027-02-08T07:00:00Z\"}",
+         ".clientSecretExpires", "only used with clientSecretFile"},
         {"cloud", "{\"certificateFile\":\"/etc/c\"}", "", "not both"},
         {"cloud", "{\"proxyUrl\":\"http://u:p@proxy:3128\"}", ".proxyUrl", "user name"},
         {"cloud", "{\"markerAttribute\":\"extensionAttribute16\"}", ".markerAttribute",
