@@ -2,7 +2,7 @@
 # is no text), and what lines are indented by: what a browser is sent needs none of it (make install).
 FNR == 1 { inside = 0 }
 inside { if ($0 ~ /\*\/ *$/) inside = 0; next }
-/^ *\/\// { next }
+/^ *(\/\/.*)?$/ { next }
 /^ *\/\*.*\*\/ *$/ { next }
 /^ *\/\*/ { inside = 1; next }
 { sub(/^ +/, ""); sub(/ +\/\/ [^'"`]*$/, ""); sub(/ \/\*[^'"`*]*\*\/ /, " "); print }
