@@ -157,9 +157,10 @@ sub contrast {
 
 subtest 'contrast' => sub {
     my $css = $text{'style.css'};
-    my (%light) = $css =~ /:root\s*\{([^}]*)\}/ ? $1 =~ /--([\w-]+):\s*(#[0-9A-Fa-f]{6})/g : ();
-    my ($dark) = $css =~ /\[data-theme=["']?dark["']?\]\s*\{([^}]*)\}/;
-    my %dark = (%light, ($dark // '') =~ /--([\w-]+):\s*(#[0-9A-Fa-f]{6})/g);
+    my ($root) = $css =~ /:root\s*\{([^}]*)\}/;
+    my (%light, %dark);
+    ($light{$1}, $dark{$1}) = ($2, $3)
+        while $root =~ /--([\w-]+):light-dark\((#[0-9A-F]{6}),(#[0-9A-F]{6})\)/gi;
     my @grounds = qw(page surface sunken);
     my @soft    = qw(accent-soft ok-soft warn-soft bad-soft);
     my @wanted  = (
