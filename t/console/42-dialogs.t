@@ -211,6 +211,8 @@ subtest 'evidence of a leaver' => sub {
     $company->open('person/' . $company->id_of('bo.ek') . '?tab=evidence');
     $browser->until('what became of the password',
         sub { $browser->text('main') =~ /replaced by one that nobody knows/ });
+    my ($open) = $browser->text('main') =~ /(Step Leaver.*)/;
+    like($open, qr/has no group "Nowhere at all"\.$/, 'a sentence in another has one full stop');
     $company->look('person-evidence');
 };
 
@@ -283,7 +285,7 @@ subtest 'the server is away' => sub {
     $company->open('overview');
     $stack->httpd->stop;
     $browser->until('a banner says so', sub { main() =~ /does not answer/ });
-    $company->look('state-away', expected => [qr/ERR_CONNECTION_REFUSED/]);
+    $company->look('state-away', away => 1, expected => [qr/ERR_CONNECTION_REFUSED/]);
     $stack->httpd->start;
     $browser->click_text('button', 'Try now');
     $browser->until('the banner goes', sub { main() !~ /does not answer/ });

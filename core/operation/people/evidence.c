@@ -45,7 +45,9 @@ static void not_proven(dossier *d, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    json_array_append_new(d->open, json_string(ida_clean(d->c->pool, text, strlen(text), 0)));
+    size_t len = strlen(text);
+    len -= len > 1 && strcmp(text + len - 2, "..") == 0; /* what is quoted may have its own */
+    json_array_append_new(d->open, json_string(ida_clean(d->c->pool, text, len, 0)));
 }
 
 /* --- the tasks --- */
