@@ -196,7 +196,7 @@ export default {
   'connect %s': 'Anslutning till {1}',
   'certificate %s': 'Certifikat för {1}',
   'files of secrets': 'Filer med hemligheter',
-  'client secret': 'Programmets hemlighet',
+  'client secret': 'Klienthemlighet',
   'users': 'Programmens användare',
   'settings': 'Inställningar',
   'bind password': 'Tjänstekontots lösenord',
