@@ -1,8 +1,10 @@
 /* The cost of a search does not grow with the company: the plans of the statements, and each
  * call with 20,000 people compared with the same call with 1,000. */
 #include <sqlite3.h>
+#include <stdio.h>
 #include <time.h>
 
+#include "core/db/postgresql.h"
 #include "core/operation/table.h"
 #include "t/unit/access_setup.h"
 
@@ -11,14 +13,35 @@
 #define MANY 20000
 #define FEW 1000
 
-/* Processor time of this process if the store runs in it, so that a busy machine does not
- * matter; otherwise wall time, whose minimum over many rounds is hardly disturbed by other
- * processes. */
-static double seconds(int in_process)
+/* Processor time of this process and of the server process that serves its connection, so that a
+ * busy machine does not matter. */
+typedef struct meter {
+    char server[64]; /* its account of the time that it ran; "": the store runs in this process */
+} meter;
+
+static meter meter_of(store *s)
+{
+    meter m = {""};
+    if (s->db->driver == &db_postgresql) {
+        snprintf(m.server, sizeof m.server, "/proc/%d/schedstat",
+                 PQbackendPID(((const pg_db *)s->db)->conn));
+    }
+    return m;
+}
+
+static double seconds(const meter *m)
 {
     struct timespec t;
-    clock_gettime(in_process ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    long long ran = 0;
+    FILE *account = *m->server ? fopen(m->server, "r") : NULL;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    if (*m->server && (!account || fscanf(account, "%lld", &ran) != 1)) {
+        ok(0, "%s says how long the server's process ran", m->server);
+    }
+    if (account) {
+        fclose(account);
+    }
+    return (double)t.tv_sec + (double)(t.tv_nsec + ran) / 1e9;
 }
 
 static void load_people(store *sync, const char *company, int people)
@@ -160,13 +183,13 @@ static void plans(const char *dsn)
 }
 
 static double took_ms(store *s, const ida_tenant *t, const ida_operation *op, const char *arguments,
-                      int in_process)
+                      const meter *m)
 {
     apr_pool_t *one;
     apr_pool_create(&one, pool);
-    double begun = seconds(in_process);
+    double begun = seconds(m);
     asked a = ask_in(one, s, t, op, arguments);
-    double took = (seconds(in_process) - begun) * 1000;
+    double took = (seconds(m) - begun) * 1000;
     if (a.kind) {
         ok(0, "%s: %s", arguments, a.message);
     }
@@ -174,25 +197,27 @@ static double took_ms(store *s, const ida_tenant *t, const ida_operation *op, co
     return took;
 }
 
-static void cost(store *s, const ida_tenant *few, const ida_tenant *many, int in_process)
+static void cost(store *s, const ida_tenant *few, const ida_tenant *many)
 {
     static const struct {
         const char *name, *arguments;
         const ida_operation *op;
         double most; /* allowed factor between MANY and FEW; a scan needs 20. Hygiene counts all
                         matches, so its cost grows with the company, but no faster. */
-    } calls[] = {{"first page", "{}", &ida_op_users_search, 6},
-                 {"a person by words", "{'query':'first711 fam'}", &ida_op_users_search, 6},
-                 {"a frequent word", "{'query':'family4'}", &ida_op_users_search, 6},
-                 {"a department", "{'department':'department 7'}", &ida_op_users_search, 6},
+    } calls[] = {{"first page", "{}", &ida_op_users_search, 10},
+                 {"a person by words", "{'query':'first711 fam'}", &ida_op_users_search, 10},
+                 {"a frequent word", "{'query':'family4'}", &ida_op_users_search, 10},
+                 {"a department", "{'department':'department 7'}", &ida_op_users_search, 10},
                  {"get_user", "{'user':'first711.family711@contoso.example'}", &ida_op_user_details,
-                  6},
+                  10},
                  {"hygiene", "{'staleDays':30}", &ida_op_hygiene, 30}};
+    ida_ctx *c = fresh();
+    must(store_connect(s, c), c, "a connection");
+    const meter m = meter_of(s);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         double least[2] = {1e9, 1e9};
         for (int n = 0; n < 40; n++) {
-            double took = took_ms(s, n % 2 ? many : few, calls[i].op, calls[i].arguments,
-                                  in_process);
+            double took = took_ms(s, n % 2 ? many : few, calls[i].op, calls[i].arguments, &m);
             least[n % 2] = took < least[n % 2] ? took : least[n % 2];
         }
         ok(least[1] < calls[i].most * least[0], "%s: %.2f ms at %d people, %.2f ms at %d",
@@ -211,7 +236,7 @@ int main(void)
         put_tenant(s, "many", 0);
         load_people(sync, "few", FEW);
         load_people(sync, "many", MANY);
-        cost(s, tenant_of(s, "few"), tenant_of(s, "many"), i == 0);
+        cost(s, tenant_of(s, "few"), tenant_of(s, "many"));
         if (i == 0) {
             plans(dsn);
         }
