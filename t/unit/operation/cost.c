@@ -1,48 +1,15 @@
 /* The cost of a search does not grow with the company: the plans of the statements, and each
  * call with 20,000 people compared with the same call with 1,000. */
 #include <sqlite3.h>
-#include <stdio.h>
-#include <time.h>
 
-#include "core/db/postgresql.h"
 #include "core/operation/table.h"
 #include "t/unit/access_setup.h"
+#include "t/unit/meter.h"
 
 #define DAY INT64_C(86400000)
 
 #define MANY 20000
 #define FEW 1000
-
-/* Processor time of this process and of the server process that serves its connection, so that a
- * busy machine does not matter. */
-typedef struct meter {
-    char server[64]; /* its account of the time that it ran; "": the store runs in this process */
-} meter;
-
-static meter meter_of(store *s)
-{
-    meter m = {""};
-    if (s->db->driver == &db_postgresql) {
-        snprintf(m.server, sizeof m.server, "/proc/%d/schedstat",
-                 PQbackendPID(((const pg_db *)s->db)->conn));
-    }
-    return m;
-}
-
-static double seconds(const meter *m)
-{
-    struct timespec t;
-    long long ran = 0;
-    FILE *account = *m->server ? fopen(m->server, "r") : NULL;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    if (*m->server && (!account || fscanf(account, "%lld", &ran) != 1)) {
-        ok(0, "%s says how long the server's process ran", m->server);
-    }
-    if (account) {
-        fclose(account);
-    }
-    return (double)t.tv_sec + (double)(t.tv_nsec + ran) / 1e9;
-}
 
 static void load_people(store *sync, const char *company, int people)
 {
@@ -187,9 +154,9 @@ static double took_ms(store *s, const ida_tenant *t, const ida_operation *op, co
 {
     apr_pool_t *one;
     apr_pool_create(&one, pool);
-    double begun = seconds(m);
+    double begun = meter_seconds(m);
     asked a = ask_in(one, s, t, op, arguments);
-    double took = (seconds(m) - begun) * 1000;
+    double took = (meter_seconds(m) - begun) * 1000;
     if (a.kind) {
         ok(0, "%s: %s", arguments, a.message);
     }
