@@ -91,12 +91,8 @@ static void stderr_log(void *baton, ida_level level, const char *id, const char 
 
 void ida_env_default(ida_env *env)
 {
-    env->now = real_now;
-    env->monotonic = real_monotonic;
-    env->random = real_random;
-    env->log = stderr_log;
-    env->baton = NULL;
-    env->seal_key = NULL;
+    *env = (ida_env){
+        .now = real_now, .monotonic = real_monotonic, .random = real_random, .log = stderr_log};
 }
 
 int64_t ida_now(const ida_env *env)

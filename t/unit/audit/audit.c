@@ -47,6 +47,11 @@ static char *filled(size_t len, const char *unit)
  * one before it. */
 static void test_correlation(void)
 {
+    ida_env bare;
+    memset(&bare, 0x5a, sizeof bare);
+    ida_env_default(&bare);
+    ok(!ida_correlation_id(&bare) && !bare.baton && !bare.seal_key,
+       "a new environment is about no request, whatever memory it lies in");
     static const ida_correlation sent = {.id = "hr-4711"};
     ida_ctx *c = fresh();
     ida_env of = ida_env_correlated(c->env, &sent);
