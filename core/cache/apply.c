@@ -134,6 +134,7 @@ static ida_kind finish_lists(cache_sync *run, ida_ctx *c, const db_result *r, in
 
 static ida_kind drop_idle(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
+    cache_numbers_forget(run->at.numbers);
     return cache_by_list(&run->at, c, STMT_entry_drop, ids_of(c, r, from, to));
 }
 

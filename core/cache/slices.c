@@ -63,7 +63,7 @@ typedef struct steps {
     cache_sync *run;
     cache_step step;
     cache_cursor from, to; /* a repeated transaction starts at `from` again */
-    int more;
+    int more, tries;
 } steps;
 
 static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
@@ -73,6 +73,9 @@ static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
     p->run->at.s = s;
     ida_kind kind = cache_enter(&p->run->at, c);
     kind = kind ? kind : still_ours(p->run, c);
+    if (p->tries++) { /* the numbers that the undone try made are not in the store */
+        cache_numbers_forget(p->run->at.numbers);
+    }
     p->to = p->from;
     do {
         p->more = 0;
@@ -91,6 +94,7 @@ ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cur
         kind = cache_failed(c, b, store_transaction(run->at.s, b, take_steps, &p));
         if (!kind) {
             *cursor = p.from = p.to;
+            p.tries = 0;
         }
     } while (!kind && p.more);
     return kind;
