@@ -3,9 +3,12 @@
  * are checked on SQLite; the loaded data on both engines. And the reset, which keeps the rows of
  * others, and what a run has staged, which is gone with its process. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -324,6 +327,60 @@ static void test_plan(const char *dsn)
     is_int(by_address, 2, "who shares an address is looked up by it, as UPN and as another");
 }
 
+/* --- a gate that others keep --- */
+
+static _Atomic int said_busy;
+
+static void note_busy(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton, (void)level, (void)message;
+    said_busy |= id && strcmp(id, "IDA0101") == 0;
+}
+
+/* Keeps the gate, as other loads at the same time may, until the run has said that it waits. */
+static void *keep_gate(void *baton)
+{
+    const char *path = baton;
+    int fd = open(path, O_RDWR);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0) {
+        return NULL;
+    }
+    said_busy = 2; /* kept */
+    while (!(said_busy & 1)) {
+        usleep(10000);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void test_busy(const char *dsn)
+{
+    const char *path = strchr(dsn, ':') + 1, *dot = strrchr(path, '.');
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    cache_sync *run;
+    cache_summary summary;
+    pthread_t keeper;
+    void (*log)(void *, ida_level, const char *, const char *) = env.log;
+    env.log = note_busy;
+    cache_user u = {
+        .id = "late", .upn = "late@waits.example", .display_name = "Late", .enabled = 1};
+    must(cache_sync_begin(&run, s, c, pool, "waits", IDA_DIR_CLOUD, 1), c, "begin");
+    must(cache_sync_user(run, c, &u), c, "user");
+    pthread_create(&keeper, NULL, keep_gate,
+                   apr_psprintf(pool, "%.*s-cache%s.gate", (int)(dot - path), path, dot));
+    while (!said_busy) {
+        usleep(10000);
+    }
+    is_int(cache_run_flush(run, c), IDA_OK, "a run waits on when others keep the gate");
+    pthread_join(keeper, NULL);
+    is_int(said_busy, 3, "which took longer than a caller would wait");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(summary.users, 1, "and nothing was lost or done twice");
+    store_disconnect(s);
+    env.log = log;
+}
+
 int main(void)
 {
     setup();
@@ -351,6 +408,7 @@ int main(void)
             printf("# gate left %u times, %u when time stands still, %u steps at least\n", slow,
                    quick, steps);
             test_staging(dsn);
+            test_busy(dsn);
         }
     }
     return done();
