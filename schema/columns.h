@@ -7,7 +7,7 @@
 
 /* clang-format off */
 #define CACHE_USER_TEXTS(X) \
-    IDA_PERSON(X) X(upn_key) X(mail_key) X(name_key) X(department_key) X(company_key) \
+    IDA_PERSON(X) X(upn_key) X(name_key) X(department_key) X(company_key) \
     X(title_key) X(employee_key) X(search_key) X(dn) X(dn_key) X(anchor) X(stamp) \
     X(manager_ref) X(addresses) X(aliases) X(licenses)
 #define CACHE_USER_NUMBERS(X) \

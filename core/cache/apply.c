@@ -134,6 +134,7 @@ static ida_kind finish_lists(cache_sync *run, ida_ctx *c, const db_result *r, in
 
 static ida_kind drop_idle(cache_sync *run, ida_ctx *c, const db_result *r, int from, int to)
 {
+    cache_numbers_forget(run->at.numbers);
     return cache_by_list(&run->at, c, STMT_entry_drop, ids_of(c, r, from, to));
 }
 
@@ -242,6 +243,9 @@ static ida_kind analyze(cache_sync *run, ida_ctx *c, db_statement statement)
 {
     ida_ctx *b = cache_batch(run, c);
     analysis a = {statement, 0};
+    if (!store_is_postgresql(run->at.s)) {
+        return IDA_OK; /* SQLite follows its indexes */
+    }
     ida_kind kind = store_transaction(run->at.s, b, analyze_in_turn, &a);
     for (int tries = 0; !kind && !a.done && tries < TURN_TRIES; tries++) {
         nanosleep(&(struct timespec){.tv_nsec = TURN_NAP_MS * 1000000L}, NULL);

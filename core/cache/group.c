@@ -21,9 +21,22 @@ static ida_kind add_numbers(cache_at *at, ida_ctx *c, db_statement statement,
         for (int row = 0; !kind && row < r.rows; row++) {
             const row_entry_number *one = DB_ROW(entry_number, &r, row);
             apr_hash_set(numbers, one->id.text, APR_HASH_KEY_STRING, &one->no);
+            cache_numbers_keep(at->numbers, one->id.text, one->no.number);
         }
     }
     return kind;
+}
+
+/* NULL: the store must be asked. */
+static const db_value *remembered(const cache_at *at, ida_ctx *c, const char *id)
+{
+    int64_t number = cache_numbers_get(at->numbers, id);
+    if (!number) {
+        return NULL;
+    }
+    db_value *value = apr_palloc(c->pool, sizeof *value);
+    *value = (db_value){ida_printf(c->pool, "%lld", (long long)number), number};
+    return value;
 }
 
 ida_kind cache_entries(cache_at *at, ida_ctx *c, const char *const *ids, int count,
@@ -35,8 +48,10 @@ ida_kind cache_entries(cache_at *at, ida_ctx *c, const char *const *ids, int cou
     *numbers = apr_hash_make(c->pool);
     for (int i = 0; i < count; i++) {
         if (!apr_hash_get(*numbers, ids[i], APR_HASH_KEY_STRING)) {
-            apr_hash_set(*numbers, ids[i], APR_HASH_KEY_STRING, &none);
-            each[some++] = ids[i];
+            const db_value *known = remembered(at, c, ids[i]);
+            apr_hash_set(*numbers, ids[i], APR_HASH_KEY_STRING, known ? known : &none);
+            each[some] = ids[i];
+            some += !known;
         }
     }
     ida_kind kind = some ? add_numbers(at, c, STMT_entry_numbers, each, some, *numbers) : IDA_OK;

@@ -96,7 +96,7 @@ static ida_kind fill(const cache_at *at, ida_ctx *c, const db_result *r, int fro
     for (int i = from; !kind && i < to; i++) {
         const row_unplaced *who = DB_ROW(unplaced, r, i);
         kind = store_write(at->s, c, STMT_place_put,
-                           DB_ARGS(DB_T(at->tenant), DB_T(who->directory.text), DB_T(who->id.text),
+                           DB_ARGS(DB_T(at->tenant), DB_I(who->row.number),
                                    DB_I(place_of(g, first, i - from + 1, count))),
                            NULL);
     }

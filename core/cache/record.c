@@ -223,9 +223,9 @@ void cache_user_keep_upn(apr_pool_t *pool, const char **fields, const char *know
     }
     fields[CACHE_USER_addresses] = swapped(pool, fields[CACHE_USER_addresses], known_key, chosen);
     fields[CACHE_USER_aliases] = swapped(pool, fields[CACHE_USER_aliases], known_key, chosen);
-    if (fields[CACHE_USER_mail_key] && strcmp(fields[CACHE_USER_mail_key], chosen) == 0) {
+    const char *mail_key = folded(pool, fields[CACHE_USER_mail]);
+    if (mail_key && strcmp(mail_key, chosen) == 0) {
         fields[CACHE_USER_mail] = kept;
-        fields[CACHE_USER_mail_key] = known_key;
     }
     fields[CACHE_USER_upn] = kept;
     fields[CACHE_USER_upn_key] = known_key;
@@ -251,8 +251,8 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
     const char *upn = fields[CACHE_USER_upn], *mail = fields[CACHE_USER_mail],
                *shown = fields[CACHE_USER_display_name];
     fields[CACHE_USER_upn_key] = folded(pool, upn);
-    fields[CACHE_USER_mail_key] = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key]
-                                                                        : folded(pool, mail);
+    const char *mail_key = mail && upn && strcmp(mail, upn) == 0 ? fields[CACHE_USER_upn_key]
+                                                                 : folded(pool, mail);
     fields[CACHE_USER_name_key] = ida_name_key(pool, shown);
     fields[CACHE_USER_department_key] = ida_name_key(pool, fields[CACHE_USER_department]);
     fields[CACHE_USER_company_key] = ida_name_key(pool, fields[CACHE_USER_company]);
@@ -277,7 +277,7 @@ const char *cache_user_item(apr_pool_t *pool, const cache_user *user)
     const char *upn_key = fields[CACHE_USER_upn_key];
     for (int i = -1; i < further; i++) {
         const char *address = i == -1
-                                  ? fields[CACHE_USER_mail_key]
+                                  ? mail_key
                                   : folded(pool, clean(pool, user->addresses[i], CACHE_TEXT_MAX));
         if (address && (!upn_key || strcmp(address, upn_key) != 0)) {
             addresses[count++] = address;

@@ -8,6 +8,7 @@
 #include <apr_tables.h>
 
 #include "core/cache/cache.h"
+#include "core/cache/numbers.h"
 #include "schema/columns.h"
 
 #define CACHE_ID_MAX 200 /* bytes of an immutable ID */
@@ -28,6 +29,7 @@ typedef struct cache_at {
     int64_t written_at; /* time of a write-through, 0 for a sync */
     int first; /* 1: the cache held nothing of this directory when the run began, so no DN can
                   have had another meaning */
+    cache_numbers *numbers; /* what the run knows of cache.entry; NULL: a write-through */
 } cache_at;
 
 /* First call of each transaction: allows one writer for each tenant and reads the newest run. */

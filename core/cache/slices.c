@@ -2,10 +2,13 @@
  * Must not know what entries mean for the cache. */
 #include <apr_strings.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/cache/run.h"
 
 #define BUDGET_MS 150 /* then a transaction takes no further chunk: other writers wait */
+#define BUSY_TRIES 12 /* of a transaction that got no turn within DB_PATIENCE_MS */
+#define BUSY_NAP_MS 100
 
 ida_kind cache_enter(cache_at *at, ida_ctx *c)
 {
@@ -63,7 +66,7 @@ typedef struct steps {
     cache_sync *run;
     cache_step step;
     cache_cursor from, to; /* a repeated transaction starts at `from` again */
-    int more;
+    int more, tries;
 } steps;
 
 static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
@@ -73,6 +76,9 @@ static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
     p->run->at.s = s;
     ida_kind kind = cache_enter(&p->run->at, c);
     kind = kind ? kind : still_ours(p->run, c);
+    if (p->tries++) { /* the numbers that the undone try made are not in the store */
+        cache_numbers_forget(p->run->at.numbers);
+    }
     p->to = p->from;
     do {
         p->more = 0;
@@ -82,17 +88,36 @@ static ida_kind take_steps(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
+/* Many loads at once, on a machine that is busy, may keep each other from their turn for longer
+ * than a caller would wait. A load that ended for that would begin anew and make it worse. */
+static int waits_on(const cache_sync *run, ida_kind kind)
+{
+    const store *s = run->at.s;
+    if (kind != IDA_SERVICE_UNAVAILABLE || !store_is_connected(s) ||
+        store_connection(s) != run->connection) {
+        return 0;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = BUSY_NAP_MS * 1000000L}, NULL);
+    return 1;
+}
+
 ida_kind cache_run_steps(cache_sync *run, ida_ctx *c, cache_step step, cache_cursor *cursor)
 {
     steps p = {.run = run, .step = step, .from = *cursor};
+    int busy = 0, again;
     ida_kind kind;
     do {
         ida_ctx *b = cache_batch(run, c);
-        kind = cache_failed(c, b, store_transaction(run->at.s, b, take_steps, &p));
+        kind = store_transaction(run->at.s, b, take_steps, &p);
         if (!kind) {
             *cursor = p.from = p.to;
+            p.tries = busy = 0;
+            again = p.more;
+        } else {
+            again = busy++ < BUSY_TRIES && waits_on(run, kind);
+            kind = again ? IDA_OK : cache_failed(c, b, kind);
         }
-    } while (!kind && p.more);
+    } while (again);
     return kind;
 }
 

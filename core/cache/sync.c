@@ -102,7 +102,8 @@ ida_kind cache_sync_begin(cache_sync **out, store *s, ida_ctx *c, apr_pool_t *po
                          .tenant = apr_pstrdup(pool, tenant),
                          .directory = ida_directory_name(directory),
                          .kind = directory,
-                         .started_at = ida_now(c->env)};
+                         .started_at = ida_now(c->env),
+                         .numbers = cache_numbers_make(pool)};
     cache_run_make(run, &at, pool);
     run->full = run->complete[0] = run->complete[1] = full;
     ida_kind kind = begin(run, c);

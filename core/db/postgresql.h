@@ -29,6 +29,10 @@ int pg_is_good(const PGresult *result);
 /* A statement as PostgreSQL takes it, to be freed: ?7 becomes $7 and ? the next number, as in
  * SQLite, outside of quotes. */
 char *pg_numbered(const char *text);
+/* Type of a parameter (from 1) of such a text. One that is cast wherever it stands has the type of
+ * the cast: as a text the server would read it twice for each plan, and not know how long a list
+ * is. */
+Oid pg_parameter(const char *numbered, char kind, int number);
 /* What a result that is not good means. Consumes it. NULL: the connection is gone. */
 ida_kind pg_fault(pg_db *p, ida_ctx *c, const char *what, PGresult *result);
 ida_kind pg_lost(pg_db *p, ida_ctx *c, const char *what, const char *why);

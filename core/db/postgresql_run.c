@@ -11,6 +11,7 @@
 #include "core/db/postgresql.h"
 
 #define OID_INT8 20
+#define OID_CAST 0 /* whatever the text casts it to */
 #define PARAMS_MAX 64
 /* what an answer is granted beyond its statement before the connection counts as dead */
 #define ANSWER_MS 3000
@@ -238,6 +239,17 @@ static const char *text_of(db_statement statement)
     return text;
 }
 
+Oid pg_parameter(const char *numbered, char kind, int number)
+{
+    char name[16];
+    int len = snprintf(name, sizeof name, "$%d", number), uses = 0, casts = 0;
+    for (const char *at = strstr(numbered, name); at; at = strstr(at + len, name)) {
+        uses += !isdigit((unsigned char)at[len]);
+        casts += strncmp(at + len, "::", 2) == 0;
+    }
+    return kind == 'i' ? OID_INT8 : uses && casts == uses ? OID_CAST : OID_TEXT;
+}
+
 static int is_number(Oid type)
 {
     static const Oid types[] = {20 /* int8 */, 23 /* int4 */, 21 /* int2 */,
@@ -267,12 +279,22 @@ static void copy_rows(const PGresult *from, db_result *result, apr_pool_t *pool)
     }
 }
 
-static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char *name,
-                        const Oid *types, int count)
+static void types_of(db_statement statement, db_args args, Oid *types)
 {
+    for (size_t i = 0; i < args.count; i++) {
+        types[i] = pg_parameter(text_of(statement), args.list[i].kind, (int)i + 1);
+    }
+}
+
+static ida_kind prepare(pg_db *p, ida_ctx *c, db_statement statement, const char *name,
+                        db_args args)
+{
+    Oid types[PARAMS_MAX];
+    const int count = (int)args.count;
     if (p->prepared[statement]) {
         return IDA_OK;
     }
+    types_of(statement, args, types);
     PGresult *result = PQsendPrepare(p->conn, name, text_of(statement), count, types) ? pg_await(p)
                                                                                       : NULL;
     if (!pg_is_good(result)) {
@@ -297,7 +319,6 @@ ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_resu
     }
     for (int i = 0; i < count; i++) {
         int number = args.list[i].kind == 'i';
-        types[i] = number ? OID_INT8 : OID_TEXT;
         values[i] = number ? numbers[i] : args.list[i].text;
         if (number) {
             snprintf(numbers[i], sizeof numbers[i], "%lld", (long long)args.list[i].number);
@@ -309,10 +330,11 @@ ida_kind pg_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_resu
     }
     int sent;
     if (p->pooler) {
+        types_of(statement, args, types);
         sent = PQsendQueryParams(p->conn, text_of(statement), count, types, values, NULL, NULL, 0);
     } else {
         snprintf(name, sizeof name, "s%d", (int)statement);
-        ida_kind kind = prepare(p, c, statement, name, types, count);
+        ida_kind kind = prepare(p, c, statement, name, args);
         if (kind) {
             return kind;
         }

@@ -16,7 +16,6 @@ CREATE TABLE cache.directory_user (
     upn                    TEXT,              -- NULL: none, so it cannot be addressed by it
     upn_key                TEXT,              -- folded, as every _key of a text
     mail                   TEXT,
-    mail_key               TEXT,
     display_name           TEXT,
     name_key               TEXT     NOT NULL DEFAULT '', -- order of lists
     given_name             TEXT,

@@ -159,7 +159,7 @@ my %personal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) } @
     'event_delivery person object_id error',
     'user_lock person', 'workflow_run upn', 'workflow_run_action error',
     'cache.address address owner_id', 'cache.shared_address address owner_id',
-    'cache.directory_user id upn upn_key mail mail_key display_name name_key given_name surname '
+    'cache.directory_user id upn upn_key mail display_name name_key given_name surname '
     . 'department department_key search_key job_title company office city country employee_id '
     . 'employee_key aliases '
     . 'street_address postal_code preferred_language company_key title_key manager_id'

@@ -3,9 +3,12 @@
  * are checked on SQLite; the loaded data on both engines. And the reset, which keeps the rows of
  * others, and what a run has staged, which is gone with its process. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +16,7 @@
 #include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/cache/run.h"
+#include "core/db/postgresql.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
@@ -293,6 +297,90 @@ static void test_staging(const char *dsn)
     free(directory);
 }
 
+static PGresult *run_text(PGconn *conn, const char *before, db_statement statement, int count,
+                          const char *const *args)
+{
+    char *text = pg_numbered(db_statements[statement].postgresql);
+    PGresult *r = PQexecParams(conn, apr_pstrcat(pool, before, text, NULL), count, NULL, args, NULL,
+                               NULL, 0);
+    free(text);
+    return r;
+}
+
+/* PostgreSQL has no statistics during a first load. Accounts with the same address must be looked
+ * up address by address all the same: each batch would otherwise read everybody loaded so far. */
+static void test_plan(const char *dsn)
+{
+    const char *const args[] = {tenant, "cloud", "[\"a@contoso.example\", \"b@contoso.example\"]"};
+    int by_address = 0;
+    PGconn *conn = PQconnectdb(dsn + strlen("pgsql:"));
+    PQclear(PQexec(conn, "BEGIN"));
+    PQclear(run_text(conn, "", STMT_cache_lock, 1, args));
+    PGresult *r = run_text(conn, "EXPLAIN ", STMT_shared_find, 3, args);
+    for (int row = 0; row < PQntuples(r); row++) {
+        const char *line = PQgetvalue(r, row, 0);
+        by_address += strstr(line, "Index Cond:") && strstr(line, "= x");
+        printf("# %s\n", line);
+    }
+    PQclear(r);
+    PQfinish(conn);
+    is_int(by_address, 2, "who shares an address is looked up by it, as UPN and as another");
+}
+
+/* --- a gate that others keep --- */
+
+static _Atomic int said_busy;
+
+static void note_busy(void *baton, ida_level level, const char *id, const char *message)
+{
+    (void)baton, (void)level, (void)message;
+    said_busy |= id && strcmp(id, "IDA0101") == 0;
+}
+
+/* Keeps the gate, as other loads at the same time may, until the run has said that it waits. */
+static void *keep_gate(void *baton)
+{
+    const char *path = baton;
+    int fd = open(path, O_RDWR);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0) {
+        return NULL;
+    }
+    said_busy = 2; /* kept */
+    while (!(said_busy & 1)) {
+        usleep(10000);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void test_busy(const char *dsn)
+{
+    const char *path = strchr(dsn, ':') + 1, *dot = strrchr(path, '.');
+    store *s = store_make(pool, dsn, DB_SYNC);
+    ida_ctx *c = fresh();
+    cache_sync *run;
+    cache_summary summary;
+    pthread_t keeper;
+    void (*log)(void *, ida_level, const char *, const char *) = env.log;
+    env.log = note_busy;
+    cache_user u = {
+        .id = "late", .upn = "late@waits.example", .display_name = "Late", .enabled = 1};
+    must(cache_sync_begin(&run, s, c, pool, "waits", IDA_DIR_CLOUD, 1), c, "begin");
+    must(cache_sync_user(run, c, &u), c, "user");
+    pthread_create(&keeper, NULL, keep_gate,
+                   apr_psprintf(pool, "%.*s-cache%s.gate", (int)(dot - path), path, dot));
+    while (!said_busy) {
+        usleep(10000);
+    }
+    is_int(cache_run_flush(run, c), IDA_OK, "a run waits on when others keep the gate");
+    pthread_join(keeper, NULL);
+    is_int(said_busy, 3, "which took longer than a caller would wait");
+    must(cache_sync_commit(run, c, "{}", NULL, NULL, 1, &summary), c, "commit");
+    is_int(summary.users, 1, "and nothing was lost or done twice");
+    store_disconnect(s);
+    env.log = log;
+}
+
 int main(void)
 {
     setup();
@@ -301,6 +389,9 @@ int main(void)
         const char *name, *dsn = store_upgraded(i, &name);
         int is_file = strncmp(dsn, "sqlite3:", 8) == 0;
         clock_step = 0;
+        if (!is_file) {
+            test_plan(dsn);
+        }
         test_reset(dsn);
         ok(!unmet, "%s: resets", name);
         load_other(dsn);
@@ -317,6 +408,7 @@ int main(void)
             printf("# gate left %u times, %u when time stands still, %u steps at least\n", slow,
                    quick, steps);
             test_staging(dsn);
+            test_busy(dsn);
         }
     }
     return done();

@@ -73,10 +73,10 @@ static void in_postgresql(const char *dsn)
         if (!*text->postgresql) {
             continue;
         }
-        for (const char *kind = text->kinds; *kind; kind++) {
-            types[count++] = *kind == 'i' ? 20 /* int8 */ : 25 /* text */;
-        }
         char *numbered = pg_numbered(text->postgresql);
+        for (const char *kind = text->kinds; *kind; kind++, count++) {
+            types[count] = pg_parameter(numbered, *kind, count + 1);
+        }
         PGresult *prepared = PQprepare(conn, "", numbered, count, types);
         free(numbered);
         if (PQresultStatus(prepared) != PGRES_COMMAND_OK) {
