@@ -4,6 +4,8 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/freshness.h"
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "worker/checks.h"
 #include "worker/directory/directory.h"

@@ -1,6 +1,7 @@
 /* Owns the families of metrics that are told by company and directory, a row each. Must not know
  * where they are written. */
 #include "worker/metrics_company.h"
+#include "core/cache/freshness.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #define WORKER_METRICS_COMPANY_H
 
 #include "core/base/metrics.h"
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/queue/figures.h"
 #include "core/store/chain_check.h"

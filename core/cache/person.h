@@ -1,4 +1,4 @@
-/* Reading users (and groups) of the cache. Role DB_REQUEST or any that sees cache. */
+/* Reading users of the cache. Role DB_REQUEST or any that sees cache. */
 #ifndef CORE_CACHE_PERSON_H
 #define CORE_CACHE_PERSON_H
 
@@ -53,39 +53,5 @@ ida_kind cache_user_mentioned(store *s, ida_ctx *c, const char *tenant, const ch
 /* All people with this employeeId (compared as directories compare it), at most 20. */
 ida_kind cache_users_of_employee(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
                                  ida_user ***users, int *count);
-
-/* State of the synchronisation of each directory; completed_at and full_at are 0 when there was
- * none. */
-typedef struct cache_sync_info {
-    int64_t completed_at, full_at, started_at, users, groups;
-    int sign_ins;
-    const char *error, *stopped;
-} cache_sync_info;
-ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                             cache_sync_info *info);
-/* Sets *synced when every directory of the tenant has completed a full synchronisation: before
- * that, users, names and seats would be guesses. */
-ida_kind cache_is_synced(store *s, ida_ctx *c, const ida_tenant *tenant, int *synced);
-
-/* Direct groups of a user: id, name, kind, dn. At most 10,000. */
-typedef struct ida_group {
-    ida_directory_kind directory;
-    const char *id, *name, *kind, *dn, *rule, *description;
-    int synced;
-    int64_t member_count;
-} ida_group;
-ida_kind cache_user_groups(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
-                           const char *user_id, const ida_group **groups, int *count);
-/* *others: 1 when the group has members that are not users or groups of the cache (devices,
- * contacts, service principals), which member_count leaves out. */
-ida_kind cache_group_others(store *s, ida_ctx *c, const char *tenant, const ida_group *group,
-                            int *others);
-/* By ID or unique name; IDA_NOT_FOUND; IDA_CONFLICT when the name is not unique. */
-ida_kind cache_group_find(store *s, ida_ctx *c, const char *tenant, const char *group,
-                          ida_group **out);
-/* The same for many groups by one statement: found[i] is NULL when there is no such group or
- * several. */
-ida_kind cache_groups_find(store *s, ida_ctx *c, const char *tenant, const char *const *named,
-                           int count, ida_group **found);
 
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/network.h"
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"

@@ -1,6 +1,7 @@
 /* Owns how a membership is attributed, and a person's memberships with the way to each. Must not
  * know how results look. */
 #include "core/governance/access.h"
+#include "core/cache/groups.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>

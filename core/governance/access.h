@@ -5,6 +5,7 @@
 #ifndef CORE_GOVERNANCE_ACCESS_H
 #define CORE_GOVERNANCE_ACCESS_H
 
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/governance/membership.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/cache/groups.h"
 #include "core/governance/access.h"
 
 #define ROUND 500 /* people examined together if only some of them are in the answer */

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/groups.h"
 #include "core/governance/act.h"
 #include "core/governance/decision.h"
 

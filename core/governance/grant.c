@@ -1,6 +1,7 @@
 /* Owns the record of assigned access: who granted what, and what its removal may remove. Must
  * not call a directory or know how a step runs. */
 #include "core/governance/grant.h"
+#include "core/cache/groups.h"
 
 #include <string.h>
 

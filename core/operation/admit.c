@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/store/tenant.h"

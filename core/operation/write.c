@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/queue/change.h"

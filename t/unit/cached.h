@@ -5,6 +5,8 @@
 
 #include <sqlite3.h>
 
+#include "core/cache/freshness.h"
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"

@@ -3,6 +3,7 @@
 
 #include "core/base/build.h"
 #include "core/base/json.h"
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/queue/change.h"
 #include "core/store/directory.h"

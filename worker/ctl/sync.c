@@ -3,6 +3,7 @@
 #include <apr_time.h>
 
 #include "core/base/json.h"
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/store/audit.h"
 #include "core/store/directory.h"

@@ -3,6 +3,7 @@
 #ifndef WORKER_RUN_ACTIONS_H
 #define WORKER_RUN_ACTIONS_H
 
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/queue/workflow.h"
 #include "worker/run/step.h"

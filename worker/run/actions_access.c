@@ -1,5 +1,6 @@
 /* Owns the actions on groups, licences and role templates. How access is given and recorded is
  * worker/run/grant.h's. */
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "worker/run/actions.h"
 #include "worker/run/grant.h"

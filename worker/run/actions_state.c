@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/cache/groups.h"
 #include "core/queue/workflow.h"
 #include "worker/run/actions.h"
 

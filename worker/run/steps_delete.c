@@ -4,6 +4,7 @@
 #include <apr_tables.h>
 #include <string.h>
 
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/recheck.h"
 #include "core/queue/claim.h"

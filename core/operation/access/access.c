@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/groups.h"
 #include "core/governance/access.h"
 #include "core/governance/governance.h"
 #include "core/operation/op.h"

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/freshness.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/governance/governance.h"

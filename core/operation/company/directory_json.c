@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/cache/freshness.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/store/directory.h"

@@ -1,5 +1,6 @@
 /* Owns one person in full: what the directory holds, and which tasks are queued for them. */
 #include "core/operation/people/details.h"
+#include "core/cache/freshness.h"
 
 #include "core/base/json.h"
 #include "core/governance/person_state.h"

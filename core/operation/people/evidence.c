@@ -2,6 +2,7 @@
  * records that prove it, and what is not proven. Reads only. */
 
 #include "core/operation/people/evidence.h"
+#include "core/cache/groups.h"
 
 #include <apr_strings.h>
 #include <ctype.h>

@@ -1,5 +1,6 @@
 /* Owns the meaning of a people search's arguments. Must not know how people are found. */
 #include "core/operation/people/filter.h"
+#include "core/cache/groups.h"
 
 #include <string.h>
 

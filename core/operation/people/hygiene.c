@@ -5,6 +5,8 @@
 
 #include "core/base/json.h"
 #include "core/base/search_key.h"
+#include "core/cache/freshness.h"
+#include "core/cache/reports.h"
 #include "core/operation/export.h"
 #include "core/operation/page.h"
 #include "core/operation/people/person_json.h"
@@ -148,19 +150,18 @@ static const char *const section_names[] = {"staleAccounts",
 
 static const struct {
     ida_kind (*make)(section *x);
-    ida_kind (*count)(store *s, ida_ctx *c, cache_report *r);
     const char *form; /* of a place in it */
     int sign_ins;     /* 1: needs the directory's record of sign-ins */
     int guests;       /* 1: lists guests, whom not every directory has */
     int if_any;       /* 1: shown only if not empty, or if requested by name */
     int groups;       /* 1: lists groups, to which filters for people do not apply */
 } sections[] = {
-    {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1},
-    {empty_groups, cache_groups_empty_count, .form = "iiss", .groups = 1},
-    {idle, cache_people_idle_count, .form = "iiis", .sign_ins = 1, .guests = 1},
-    {without_manager, cache_people_unmanaged_count, .form = "iiss"},
-    {disabled_with_access, cache_people_holding_count, .form = "iiss"},
-    {shared_addresses, cache_people_sharing_count, .form = "iiss", .if_any = 1},
+    {idle, .form = "iiis", .sign_ins = 1},
+    {empty_groups, .form = "iiss", .groups = 1},
+    {idle, .form = "iiis", .sign_ins = 1, .guests = 1},
+    {without_manager, .form = "iiss"},
+    {disabled_with_access, .form = "iiss"},
+    {shared_addresses, .form = "iiss", .if_any = 1},
 };
 
 static json_t *unavailable(void)
@@ -264,15 +265,16 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                         .limit = page->limit + 1,
                         /* the beginning of a file says whether it is complete */
                         .most = (call->exported ? IDA_EXPORT_MAX : IDA_COUNT_EXACT) + 1,
-                        .look = call->exported ? IDA_EXPORT_MAX + 1 : CACHE_REPORT_LOOK + 1,
+                        .most_filtered = (call->exported ? IDA_EXPORT_MAX : CACHE_REPORT_COUNTED) +
+                                         1,
+                        .look = (call->exported ? IDA_EXPORT_MAX : CACHE_REPORT_LOOK) + 1,
                         .total = decoded(ida_place_number(page->from, 1))};
     r->after_text = sections[n].sign_ins ? "" : ida_place_text(page->from, 2);
     json_t *one = json_object();
     json_object_set_new(out, section_names[n], one);
     json_object_set_new(one, "available", json_true());
     json_object_set(one, "items", x.page->items);
-    kind = page->from ? IDA_OK : sections[n].count(s, c, r);
-    kind = kind ? kind : sections[n].make(&x);
+    kind = sections[n].make(&x);
     if (kind) {
         return kind;
     }
@@ -380,10 +382,9 @@ const ida_operation ida_op_hygiene = {
     .description =
         "Accounts and groups to look at: stale accounts, empty groups, inactive guests, accounts "
         "without a manager, disabled accounts with memberships or licences, shared addresses, each "
-        "with its count, exact where up to 10,000 were looked at. department, company and license "
-        "narrow people. Stale "
-        "are enabled members whose last successful sign-in (else last sign-in, else creation) is "
-        "older than staleDays, longest inactive first. Without a cloud directory the guest section "
-        "says so; a note says when a directory records no sign-ins.",
+        "with its count, exact unless countIsMinimum. department, company and license narrow "
+        "people. Stale are enabled members whose last successful sign-in (else last sign-in, else "
+        "creation) is older than staleDays, longest inactive first. Without a cloud directory the "
+        "guest section says so; a note says when a directory records no sign-ins.",
     .output = result,
 };

@@ -3,6 +3,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/freshness.h"
 #include "core/operation/people/details.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"

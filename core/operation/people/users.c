@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/cache/freshness.h"
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/people/filter.h"

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/cache/freshness.h"
 #include "core/cache/people.h"
 #include "core/cache/person.h"
 #include "core/cache/run.h"

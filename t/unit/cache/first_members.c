@@ -2,6 +2,7 @@
  * groups, in any order. On both engines. */
 #include <sqlite3.h>
 
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"

@@ -1,5 +1,6 @@
 /* Members of groups as runs report them: one by one, in whole lists, in slices, before and after
  * their entries, without them, and after they return. On both engines. */
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"

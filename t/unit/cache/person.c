@@ -4,8 +4,10 @@
 
 #include "core/base/search_key.h"
 #include "core/base/text.h"
-#include "core/cache/people.h"
+#include "core/cache/freshness.h"
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
+#include "core/cache/reports.h"
 #include "core/cache/sync.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
@@ -245,7 +247,7 @@ static void accounts(store *s, store *reader)
     night.upn = "ann.night@contoso.example";
     tell(s, &night);
     is_str(who(reader, "ann@contoso.example"), "a-day", "until one has another");
-    is_int(cache_people_sharing_count(reader, fresh(), &report) || report.total.number, 0,
+    is_int(cache_people_sharing(reader, fresh(), &report, &sharers) || report.total.number, 0,
            "then no person is listed");
 
     eva.upns = desk;

@@ -1,5 +1,6 @@
 /* Early ends of a write-through's protection: a run, or a single read, that shows the written
  * value; and memberships that a run or the worker saw gone. On both engines. */
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/recheck.h"
 #include "core/cache/run.h"

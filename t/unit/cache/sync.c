@@ -2,6 +2,8 @@
  * throughs and aborts in two directories; crashes at every point of a commit; the deletion guard
  * at its limits; the protection of a write-through. On both engines. Members reported in pieces:
  * t/unit/cache/members.c. */
+#include "core/cache/freshness.h"
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/run.h"
 #include "t/unit/setup.h"

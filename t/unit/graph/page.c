@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 #include "core/base/json.h"
-#include "core/cache/people.h"
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
+#include "core/cache/reports.h"
 #include "core/cache/sync.h"
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"

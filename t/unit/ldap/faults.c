@@ -1,6 +1,7 @@
 /* The connector against a scripted peer: each fault ends in its own class, within its time, with
  * the cache unchanged; the next call succeeds. Two authorities in one process, each valid for
  * its own directory only. */
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"

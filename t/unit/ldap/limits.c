@@ -1,5 +1,6 @@
 /* slapd's size limit, with and without content synchronisation: the probe meets it as a sync
  * does, and the setting that both name solves it. */
+#include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"

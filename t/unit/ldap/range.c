@@ -1,6 +1,7 @@
 /* A group with four thousand members from a server that returns 1,500 at a time (the scripted
  * peer): all of them at the first sync, and after changes of single members, however the server
  * reports changes. */
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "t/unit/slapd.h"

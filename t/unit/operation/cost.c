@@ -88,9 +88,11 @@ static void plans(const char *dsn)
                 "COVERING INDEX directory_user_disabled_licensed"},
                {STMT_people_idle, "directory_user_idle"},
                {STMT_people_idle_count, "directory_user_idle"},
+               {STMT_people_idle_edge, "directory_user_idle"},
                {STMT_people_kept, "USING PRIMARY KEY"},
                {STMT_people_unmanaged, "directory_user_unmanaged"},
-               {STMT_people_unmanaged_count, "directory_user_unmanaged"},
+               {STMT_people_unmanaged_edge, "directory_user_unmanaged"},
+               {STMT_people_of, "sqlite_autoindex_directory_user_1"},
                {STMT_groups_empty, "directory_group_empty"},
                {STMT_groups_empty_count, "directory_group_empty"},
                {STMT_sync_states, "sync_state USING"},
@@ -138,7 +140,7 @@ static void plans(const char *dsn)
              * size. */
             if ((strncmp(detail, "SCAN ", 5) == 0 && !own_rows(detail)) ||
                 (strstr(detail, "TEMP B-TREE") && hot[i].statement != STMT_people_exact &&
-                 hot[i].statement != STMT_people_in_group)) {
+                 hot[i].statement != STMT_people_in_group && hot[i].statement != STMT_people_of)) {
                 bad = apr_pstrdup(pool, detail);
             }
         }
