@@ -220,7 +220,11 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
     if (en->reset) {
         rechecks_note_removed(&after);
     }
-    if (en->reset && cache_reset(job->cache, c, en->tenant, en->directory)) {
+    ida_kind emptied = en->reset ? cache_reset(job->cache, c, en->tenant, en->directory) : IDA_OK;
+    if (emptied == IDA_CONFLICT) { /* idadminctl tenant delete empties it as well */
+        return 1;
+    }
+    if (emptied) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s",
                 en->tenant, c->message ? c->message : "");
         return 1;

@@ -6,6 +6,7 @@
 #include "core/tenant/tenant.h"
 
 #define ROWS_AT_ONCE 500
+#define RESET_TRIES 10
 
 /* A row goes before the one that it refers to. Tasks take payloads, steps and events along. */
 static const db_statement in_main[] = {
@@ -54,7 +55,11 @@ ida_kind governance_end_cache(store *s, ida_ctx *c, const char *tenant)
 {
     ida_kind kind = IDA_OK;
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
-        kind = cache_reset(s, c, tenant, (ida_directory_kind)d);
+        int tries = 0;
+        do { /* a worker that empties it as well, because the tenant ended, gives way */
+            ida_ctx_clear(c);
+            kind = cache_reset(s, c, tenant, (ida_directory_kind)d);
+        } while (kind == IDA_CONFLICT && tries++ < RESET_TRIES);
     }
     return kind ? kind : empty(s, c, tenant, in_cache, sizeof in_cache / sizeof *in_cache);
 }

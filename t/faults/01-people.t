@@ -247,8 +247,10 @@ for_each_engine {
         map { act(addToGroup => group => $_) } @groups)] },
         worker => { env => $fault->env });
     $worker = $stack->worker;
-    # The clock leaps over the lease of a synchronisation that the next process has begun at once.
-    $worker->expect_log(qr/IDA0323/, qr/IDA0335.*signal 9/, qr/IDA0503.*: stopped/);
+    # The clock leaps over the leases of a synchronisation and of a task that the next process has
+    # begun at once.
+    $worker->expect_log(qr/IDA0323/, qr/IDA0335.*signal 9/, qr/IDA0503.*: stopped/,
+        qr/IDA03(?:00|13)/);
     # what a disk that is full or read-only brings about, and a death in the middle
     $worker->expect_log(qr/disk is full|disk I\/O|readonly|No space|Read-only/,
         qr/IDA(?:0324|0503|0505|0601|0602).*store cannot be used/, qr/IDA0(?:315|321)/);

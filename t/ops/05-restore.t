@@ -210,7 +210,7 @@ sub newer_schema {
     my $restored;
     # PostgreSQL may not have noticed yet that the programs are gone.
     within(sub { $restored = $stack->ctl('restore', @backup, '--json', $next);
-        $restored->{out} !~ /The store is in use/ });
+        "$restored->{out}$restored->{err}" !~ /The store is in use/ });
     is($restored->{exit}, 0, 'restored by the next version') or diag $restored->{err};
     ok((grep {/900-made-up applied/} @{ $restored->{json}{steps} }), 'which upgrades it');
     is(scalar @{ $restored->{json}{held} }, 2, 'and holds the same');

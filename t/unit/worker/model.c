@@ -17,6 +17,7 @@ const char *__asan_default_options(void)
     return "detect_leaks=0";
 }
 
+#include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/cache/sync.h"
 #include "core/face/rest.h"
