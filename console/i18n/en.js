@@ -192,6 +192,9 @@ export default {
     nobody: 'Today nobody starts or leaves.',
   },
   the: { cloud: 'The cloud directory', onPremises: 'The directory on-premises' },
+  secret: {
+    clientSecret: 'Client secret', certificate: 'Certificate', bindPassword: 'Password',
+  },
   need: {
     waiting: { one: '{n} task waits; nothing is lost.', other: '{n} tasks wait; nothing is lost.' },
     workerNone: { '': 'No worker is running: nothing is carried out.', do: 'See company' },

@@ -284,9 +284,6 @@ export default {
   dirstate: {
     fresh: 'Fresh', late: 'Late', held: 'Held', stopped: 'Stopped', never: 'Being read',
   },
-  secret: {
-    clientSecret: 'Client secret', certificate: 'Certificate', bindPassword: 'Password',
-  },
   hires: {
     open: 'Import hires', title: 'Hires from a file', lead: 'A line for each person. Nothing is queued before you have seen every line.',
     file: 'File (CSV)', paste: 'Or paste the lines', day: 'Start of those without a day',

@@ -195,6 +195,9 @@ export default {
     nobody: 'I dag börjar eller slutar ingen.',
   },
   the: { cloud: 'Molnkatalogen', onPremises: 'Den lokala katalogen' },
+  secret: {
+    clientSecret: 'Klienthemlighet', certificate: 'Certifikat', bindPassword: 'Lösenord',
+  },
   need: {
     waiting: { one: '{n} ärende väntar; inget går förlorat.', other: '{n} ärenden väntar; inget går förlorat.' },
     workerNone: { '': 'Ingen worker är igång: inget utförs.', do: 'Visa företaget' },

@@ -292,9 +292,6 @@ failed: { one: '{n} misslyckad', other: '{n} misslyckade' },
   dirstate: {
     fresh: 'Aktuell', late: 'Sen', held: 'Svarar inte', stopped: 'Stoppad', never: 'Läses',
   },
-  secret: {
-    clientSecret: 'Klienthemlighet', certificate: 'Certifikat', bindPassword: 'Lösenord',
-  },
   hires: {
     open: 'Importera', title: 'Nyanställda från en fil', lead: 'En rad för varje person. Inget läggs i kö innan du har sett varje rad.',
     file: 'Fil (CSV)', paste: 'Eller klistra in raderna', day: 'Start för dem utan dag',

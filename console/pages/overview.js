@@ -48,7 +48,8 @@ function need(one, data, company, worst) {
       directory?.waitingTasks > 0 && ` ${t('need.waiting', { n: directory.waitingTasks })}`,
       directory?.nextProbeAt && [` ${t('dir.next')} `, when(directory.nextProbeAt, 'near'), '.']),
       first.reason && !['chainBroken', 'braked'].includes(one.kind) && el('div', null, one.kind === 'approvals'
-        ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason)) : inWords(first.reason))),
+        ? el('small', { class: 'muted' }, bdi(name), ' · ', bdi(first.reason))
+        : one.kind === 'secretExpiring' ? word('secret', first.reason) : inWords(first.reason))),
     mayOpen(company, NEEDS[one.kind]) && button(t(`need.${one.kind}.do`), { href: to, kind: worst ? '' : 'small' }));
 }
 

@@ -455,7 +455,8 @@ const char *ida_rule_instant(ida_ctx *c, const char *text)
 {
     int64_t at;
     (void)c;
-    return ida_time_parse(text, &at) ? NULL : "must be an instant such as 2027-02-08T07:00:00Z";
+    return ida_time_parse(text, &at) ? NULL
+                                     : "must be an instant such as 2027-02-08T07:00:00Z, or a day";
 }
 
 const char *ida_rule_body(ida_ctx *c, const char *text)

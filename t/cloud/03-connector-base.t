@@ -83,7 +83,7 @@ subtest 'when the client secret ends only the document says' => sub {
         'which may not say it');
     like(report(cloud => { clientSecretExpires => $day->(45) })->{out},
         qr/^  ok    client secret: holds for another 45 days/m, 'in time');
-    fails('a secret that ends soon', qr/client secret: .*ends in 12 days: make a new one/,
+    fails('a secret that ends soon', qr/client secret: .*ends in 12 days: before that, make/,
         cloud => { clientSecretExpires => $day->(12) });
     fails('one that has ended', qr/client secret: .*ended 2 days ago: make a new one/,
         cloud => { clientSecretExpires => $day->(-3) });

@@ -2,7 +2,7 @@
 use strict;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(within);
+use Idadmin::Test qw(slurp within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
@@ -162,6 +162,14 @@ subtest 'a certificate ends' => sub {
         clientSecretExpires => '2031-02-08T07:00:00Z' } } });
     ok(within(sub { $secret->()->{expiresAt} }), 'unless the document has it');
     is($secret->()->{expiresAt}, '2031-02-08T07:00:00Z', 'that');
+    my $metrics = sub { slurp($stack->spool . '/metrics.prom') };
+    my $figure = qr/^idadmin_client_secret_expiry_days\{company="acme",directory="cloud"\}\s(\S+)/m;
+    my $days;
+    within(sub { ($days) = -e $stack->spool . '/metrics.prom' ? $metrics->() =~ $figure : ();
+        defined $days });
+    is(int($days + 0.5), int((1_928_300_400 - time) / 86_400 + 0.5), 'and a metric in days');
+    unlike($metrics->(), qr/^idadmin_bind_password_expiry_days\{.*"cloud"/m,
+        'which is not that of a bind password');
     $stack->apply_tenant({ companyId => 'acme', directories => { cloud => {
         clientSecretFile => undef, clientSecretExpires => undef,
         certificateFile => $cloud->certificate_file } } });

@@ -68,6 +68,11 @@ subtest 'every kind of need' => sub {
         wake();
         told($one->[2], "$one->[0]: $one->[1]");
     }
+    $between->tells(overview => { needs => [{ kind => 'secretExpiring', severity => 'warning',
+        count => 1, since => undef, sample => [{ directory => 'cloud', reason => 'clientSecret' }]
+    }] });
+    wake();
+    told(qr/a secret expires soon\.\s+Client secret/, 'which secret, in the words of the page');
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 

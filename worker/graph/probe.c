@@ -86,7 +86,7 @@ void graph_expiry(directory *d, apr_pool_t *pool, directory_expiry *out)
     out->password = g->secret_ends;
 }
 
-/* A line for what ends at `at` (ms); `means`: what to do in time. */
+/* A line for what ends at `at` (ms); `means`: what the reader does. */
 static void judge_end(probe *p, const char *check, const char *of, int64_t at, const char *means)
 {
     graph_call *k = p->k;
@@ -96,7 +96,8 @@ static void judge_end(probe *p, const char *check, const char *of, int64_t at, c
     if (days < 0) {
         class = graph_fail(k, DIRECTORY_CONFIG, NULL, "%s ended %s ago: %s", of, left, means);
     } else if (days < EXPIRY_DAYS) {
-        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "%s ends in %s: %s in time", of, left, means);
+        class = graph_fail(k, DIRECTORY_CONFIG, NULL, "%s ends in %s: before that, %s", of, left,
+                           means);
     }
     directory_report_judge(&p->report, check, class,
                            apr_pstrcat(k->pool, "holds for another ", left, NULL));
@@ -123,8 +124,7 @@ static void check_secret(probe *p)
     const graph *g = p->k->g;
     if (g->secret_ends) {
         judge_end(p, "client secret", "the client secret", g->secret_ends,
-                  "make a new one, put it into clientSecretFile, and its end into "
-                  "clientSecretExpires");
+                  "make a new one and change clientSecretFile and clientSecretExpires");
     } else if (g->secret_file) {
         directory_report_line(&p->report, "client secret", 1,
                               "nothing warns before it ends: clientSecretExpires is not set");
