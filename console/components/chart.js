@@ -107,9 +107,10 @@ export const logLines = (hours, marks, kinds) => (width) => {
       { class: 'soft', 'text-anchor': i === hours.length - 1 ? 'end' : 'middle' }))];
 };
 
-/* An age against its interval, with marks at 1 x and 3 x. */
+/* An age against its interval, with marks at 1 x and 3 x. What is newer than this page's idea of the
+ * server's clock, which is known by the second, has no age yet. */
 export const gauge = (share, tone) => svg('svg', { class: `chart gauge ${tone}`, viewBox: '0 0 100 10',
   preserveAspectRatio: 'none', 'aria-hidden': 'true' },
 svg('rect', { class: 'trough', width: 100, height: 10 }),
-svg('rect', { class: 'level', width: Math.min(100, share * 25), height: 10 }),
+svg('rect', { class: 'level', width: Math.max(0, Math.min(100, share * 25)), height: 10 }),
 [25, 75].map((at) => svg('line', { class: 'mark', x1: at, x2: at, y2: 10 })));
