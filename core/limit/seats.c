@@ -25,8 +25,12 @@
 #define LODGERS 1024
 #define NAME_BITS 48
 
+/* Seats from `end` on are free. It is written under the mutex, and raised before the seat below it
+ * is taken; whoever gives a seat back does not lower it, the next walk does. So a walk is as long
+ * as what is being served, not as long as the row. */
 typedef struct row {
     pthread_mutex_t lock;
+    int end;
     _Atomic uint64_t seats[ROW_SEATS];
 } row;
 
@@ -125,18 +129,22 @@ seats *seats_attach(apr_pool_t *pool, void *block)
     return NULL;
 }
 
-/* Seats of the name in the row; *free_seat: a free one, or -1. */
-static unsigned count(const row *r, uint64_t name, int *free_seat)
+/* Seats of the name in the row, whose mutex is held; *free_seat: the first free one, or -1. */
+static unsigned count(row *r, uint64_t name, int *free_seat)
 {
     unsigned taken = 0;
-    *free_seat = -1;
-    for (int i = 0; i < ROW_SEATS; i++) {
+    int free = -1, end = 0;
+    for (int i = 0; i < r->end; i++) {
         uint64_t word = atomic_load(&r->seats[i]);
-        if (!word) {
-            *free_seat = i;
+        if (word) {
+            end = i + 1;
+            taken += name_of(word) == name;
+        } else if (free < 0) {
+            free = i;
         }
-        taken += word && name_of(word) == name;
     }
+    r->end = end;
+    *free_seat = free >= 0 && free < end ? free : end < ROW_SEATS ? end : -1;
     return taken;
 }
 
@@ -144,7 +152,7 @@ static unsigned count(const row *r, uint64_t name, int *free_seat)
 static void bury(const seats *s, const row *r)
 {
     unsigned before = s->lodger;
-    for (int i = 0; i < ROW_SEATS; i++) {
+    for (int i = 0; i < r->end; i++) {
         unsigned lodger = lodger_of(atomic_load(&r->seats[i]));
         if (lodger && lodger != s->lodger && lodger != before && enter(s->block, lodger)) {
             pthread_mutex_unlock(&s->block->lodgers[lodger - 1]);
@@ -171,6 +179,8 @@ int seats_take(seats *s, const char *name, unsigned limit)
     if (taken >= limit || seat < 0) {
         seat = -1;
     } else {
+        r->end = seat < r->end ? r->end : seat + 1;
+        LIMIT_STEP();
         atomic_store(&r->seats[seat], (uint64_t)s->lodger << NAME_BITS | of);
         LIMIT_STEP();
         seat += index * ROW_SEATS;
