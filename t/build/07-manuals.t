@@ -2,9 +2,9 @@
 # option, setting, directive and member, and nothing that mandoc finds fault with.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use File::Temp ();
 use Idadmin::Test;
-use JSON::PP ();
 use Test::More;
 
 my $made = build_dir() . '/obj/manuals';
@@ -111,8 +111,9 @@ subtest 'mod_idadmin.8, idadmin-writer.8' => sub {
 };
 
 subtest 'idadmin-tenant.5 and the JSON Schema' => sub {
-    my $schema = JSON::PP::decode_json($page{'tenant-schema.json'});
-    is_deeply(JSON::PP::decode_json(ctl(qw(tenant schema))), $schema, 'tenant schema prints it');
+    my $schema = Cpanel::JSON::XS::decode_json($page{'tenant-schema.json'});
+    is_deeply(Cpanel::JSON::XS::decode_json(ctl(qw(tenant schema))), $schema,
+        'tenant schema prints it');
     my %names;
     my @open = ($schema);
     while (my $one = shift @open) {
@@ -125,10 +126,10 @@ subtest 'idadmin-tenant.5 and the JSON Schema' => sub {
     plan(skip_all => 'JSON::Validator is not installed') if !eval { require JSON::Validator; 1 };
     my $validator = JSON::Validator->new->schema($schema);
     for my $sample (glob src_dir() . '/conf/tenant-*.json') {
-        my @faults = $validator->validate(JSON::PP::decode_json(slurp($sample)));
+        my @faults = $validator->validate(Cpanel::JSON::XS::decode_json(slurp($sample)));
         is("@faults", '', $sample =~ s{.*/}{}r . ' is valid');
     }
-    my $good = JSON::PP::decode_json(slurp(src_dir() . '/conf/tenant-cloud.json'));
+    my $good = Cpanel::JSON::XS::decode_json(slurp(src_dir() . '/conf/tenant-cloud.json'));
     for my $case ([seatLimit => -1], [seatLimit => 'many'], [seatlimit => 5], [timeZone => ''],
         [createUsersIn => 'nowhere'], [retention => { auditDays => 0 }], [directories => undef],
         [workflows => [{ name => 'x', trigger => 'userCreate', actions => [{ type => 'fly' }] }]],

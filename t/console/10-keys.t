@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use Test::More;
 use POSIX ();
-use Idadmin::Test qw(within);
+use Idadmin::Test qw(json_text within);
 use Idadmin::Test::Console qw(refused);
 use Idadmin::Test::Stack;
 
@@ -205,7 +205,7 @@ sub record {
     like($replaced->{parameters}{newUsername}, qr/^old-/, 'by which');
     my %seen = map { $_->{action} => 1 } @records;
     ok($seen{"key.$_"}, "key.$_ is on record") for qw(disable enable delete);
-    my $all = JSON::PP->new->encode(\@records);
+    my $all = json_text(\@records);
     unlike($all, qr/ida_\w{30}/, 'no key anywhere');
     my $strays = sub { return [map { $_->{name} } @{ $stack->ctl('audit', 'verify', 'nordic',
         '--json')->{json}{strays} }] };

@@ -5,7 +5,7 @@ use utf8;
 use Encode ();
 use POSIX ();
 use Test::More;
-use Idadmin::Test qw(within);
+use Idadmin::Test qw(json_data within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
 
@@ -47,7 +47,7 @@ sub audit {
     my $file = $as{auditor}->get('/audit/export', { actor => 'operator' });
     is($file->{headers}{'x-idadmin-checkpoint'}, $newest, 'the newest checkpoint goes with it');
     my $known = $as{auditor}->data('/audit/chain')->{checkpoint};
-    is_deeply([@$known{qw(number hash)}], [@{ JSON::PP::decode_json($newest) }{qw(number hash)}],
+    is_deeply([@$known{qw(number hash)}], [@{ json_data($newest) }{qw(number hash)}],
         'which the state of the chain names, too');
     is($file->{headers}{'content-type'}, 'text/csv; charset=utf-8; header=present', 'a table');
     my $day = qr/20\d\d-\d\d-\d\d/;
@@ -64,14 +64,14 @@ sub audit {
         $hire && $ids->(@rows) eq $ids->(@$listed) });
     is($ids->(@rows), $ids->(@$listed), 'the records of the list, in its order');
     ok($hire, 'a hire among them') or return;
-    is_deeply(JSON::PP::decode_json(Encode::encode_utf8($hire->{parameters}))->{jobTitle},
+    is_deeply(json_data(Encode::encode_utf8($hire->{parameters}))->{jobTitle},
         '=1+1', 'with what was asked for');
     is($as{auditor}->get('/audit/export', { format => 'xml' })->{status}, 400, 'no such format');
     is($as{auditor}->get('/audit/export', { category => 'x' })->{status}, 400, 'no such category');
     my ($lines, @told);
     ok(within(sub {
         $lines = $as{auditor}->get('/audit/export', { format => 'jsonl' });
-        @told = map { JSON::PP::decode_json($_) } split /\n/, $lines->{body};
+        @told = map { json_data($_) } split /\n/, $lines->{body};
         @told > 5;
     }), 'some');
     is($lines->{headers}{'content-type'}, 'application/jsonl', 'lines');

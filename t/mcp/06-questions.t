@@ -3,6 +3,7 @@
 use strict;
 use utf8;
 use warnings;
+use Cpanel::JSON::XS ();
 use Idadmin::Test qw(within);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
@@ -97,7 +98,7 @@ sub play {
         my $since = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 7 * 86400));
         my $runs = tool('get_workflow_runs', status => 'failed', from => $since);
         is_deeply([map { $_->{workflow} } @{ $runs->{items} }], ['Broken'], 'one run');
-        like(JSON::PP->new->encode($runs->{items}[0]), qr/Nowhere/, 'with what was wrong');
+        like(Cpanel::JSON::XS->new->encode($runs->{items}[0]), qr/Nowhere/, 'with what was wrong');
     });
     question("who approved Bo's access?", sub {
         my $by = row(tool('get_user_access', user => upn('bo.ek')), 'CRM admins')->{grantedBy};

@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use utf8;
+use Cpanel::JSON::XS ();
 use Encode ();
 use Idadmin::Test qw(json_text within);
 use Idadmin::Test::Mcp ();
@@ -63,7 +64,7 @@ for_each_stack {
         includeReads => JSON::PP::true() }, list_role_templates => {},
         list_pending_approvals => {}, list_workflows => {},
     );
-    my @tools = map { $_->{name} } @{ JSON::PP->new->utf8->decode($listed)->{tools} };
+    my @tools = map { $_->{name} } @{ Cpanel::JSON::XS->new->utf8->decode($listed)->{tools} };
     my %shown;
     for my $tool (@tools) {
         # (the client dies where text and structured content differ, or leave the schema)

@@ -2,9 +2,9 @@
 # each address and each tool, and scopes that no key may have.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Stack qw(for_each_stack);
-use JSON::PP ();
 use Test::More;
 
 my @scopes = qw(users access requests hygiene workflows tasks audit);
@@ -39,7 +39,7 @@ for_each_stack {
                 like($answer->{json}{error}{message}, qr/limited to the scopes $scope.* needs $of/,
                     'told which scope is missing') if $of ne $scope;
                 next if $tool eq '-';
-                my $result = $mcp->call($tool, JSON::PP->new->decode($arguments // '{}'));
+                my $result = $mcp->call($tool, Cpanel::JSON::XS->new->decode($arguments // '{}'));
                 is($result->{data} ? 1 : 0, $of eq $scope ? 1 : 0, $tool)
                     or diag $result->{body};
             }

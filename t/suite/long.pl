@@ -11,10 +11,10 @@
 #   long.pl list                  names, parts, parameters
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use File::Path ();
-use JSON::PP ();
 use POSIX ();
 use Time::HiRes ();
 
@@ -75,7 +75,7 @@ for my $argument (@ARGV) {
 
 my $state_file = "$build/obj/long.json";
 my $tree       = tree();
-my $json       = JSON::PP->new->utf8->canonical->pretty;
+my $json       = Cpanel::JSON::XS->new->utf8->canonical->pretty;
 my $state      = {};
 if (!$again && open my $in, '<', $state_file) {
     local $/;

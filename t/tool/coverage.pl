@@ -5,10 +5,10 @@
 #   coverage.pl BUILD [--below PERCENT] [--missed PATH]... >table; JSON in BUILD/run/coverage
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use File::Find ();
 use File::Path ();
 use Getopt::Long ();
-use JSON::PP ();
 
 my ($below, @show) = (80);
 Getopt::Long::GetOptions('below=f' => \$below, 'missed=s' => \@show) && @ARGV == 1
@@ -33,7 +33,7 @@ for my $note (sort @notes) {
     close $out or $text =~ /no functions found/
         or die "$text$gcov cannot read $note: a build of another compiler?\n";
     my ($told) = $text =~ /^(\{.*\})$/m or die "$note: $text\n";
-    for my $file (@{ JSON::PP::decode_json($told)->{files} }) {
+    for my $file (@{ Cpanel::JSON::XS::decode_json($told)->{files} }) {
         # (headers' inline functions belong to the header's room; system headers to nobody)
         my ($path) = $file->{file} =~ m{((?:core|mod_idadmin|worker|writer)/[\w/]+\.[ch])$} or next;
         $ran{$path}{ $_->{line_number} } += $_->{count} for @{ $file->{lines} };
@@ -69,5 +69,6 @@ for my $path (grep { my $file = $_; grep { index($file, $_) == 0 } @show } sort 
 
 File::Path::make_path("$build/run/coverage");
 open my $json, '>', "$build/run/coverage/coverage.json" or die "$build/run/coverage: $!\n";
-print {$json} JSON::PP->new->canonical->pretty->encode({ rooms => \%room, files => \%file });
+print {$json} Cpanel::JSON::XS->new->canonical->pretty->encode(
+    { rooms => \%room, files => \%file });
 close $json or die "coverage.json: $!\n";

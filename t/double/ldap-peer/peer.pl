@@ -43,20 +43,20 @@
 #   idle: { on: idle, ms, do: close|reset|notice }              when nothing was asked for so long
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Convert::ASN1 qw(asn_decode_length asn_decode_tag);
 use IO::Select ();
 use IO::Socket::INET ();
 use IO::Socket::SSL ();
-use JSON::PP ();
 use LdapPeer::Content ();
 use LdapPeer::Message qw(asked said);
 use POSIX ();
 use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC SOL_SOCKET SO_LINGER IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes ();
 
-my $json = JSON::PP->new->utf8;
+my $json = Cpanel::JSON::XS->new->utf8;
 my $config = $json->decode(slurp(shift // die "usage: peer.pl CONFIG.json\n"));
 my $dir = $config->{directory};
 my $content = LdapPeer::Content->new($config, "$dir/content");

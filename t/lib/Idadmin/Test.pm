@@ -4,6 +4,7 @@ package Idadmin::Test;
 use strict;
 use warnings;
 # loaded first, so that our END block runs before its own and can still fail the test
+use Cpanel::JSON::XS ();
 use Test::More ();
 use Cwd ();
 use Exporter 'import';
@@ -12,7 +13,7 @@ use File::Path ();
 use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
-use JSON::PP ();
+use JSON::PP ();    # for its booleans, which programs write
 use List::Util ();
 use POSIX ();
 use Storable ();
@@ -210,7 +211,7 @@ sub spew {
     return $file;
 }
 
-my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 sub json_text { return $json->encode($_[0]) }    # data -> UTF-8 bytes
 sub json_data { return $json->decode($_[0]) }    # UTF-8 bytes -> data; dies on bad JSON
 

@@ -5,12 +5,12 @@ package Idadmin::Bench::Official;
 # besides.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Encode ();
 use Idadmin::Bench qw(engine load processor_ms setting);
 use Idadmin::Test qw(build_dir free_port json_text run_command src_dir spew tempdir within);
 use Idadmin::Test::Http ();
 use Idadmin::Test::Mcp ();
-use JSON::PP ();
 use Idadmin::Bench::Tools ();
 
 my $users  = setting(MCP_USERS => 10_000);
@@ -56,7 +56,7 @@ sub _answer {
     my $data = $result->{structuredContent} // die "$tool: " . json_text($answer->{json} // {});
     my $both = Idadmin::Test::json_data(Encode::encode_utf8($result->{content}[0]{text}));
     for ($data, $both) { $_->{nextCursor} &&= 'given' }
-    my $canonical = JSON::PP->new->canonical;
+    my $canonical = Cpanel::JSON::XS->new->canonical;
     die "$tool: its two contents differ\n" if $canonical->encode($data)
         ne $canonical->encode($both);
     return $canonical->encode($data);

@@ -4,7 +4,7 @@ package Idadmin::Test::Between;
 # can be looked at.
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 
 my $script = <<'JS';
 (() => {
@@ -63,7 +63,7 @@ sub go { my ($self, $call) = @_; return $self->{browser}->script("between.rules[
 sub tells {
     my ($self, $path, $members) = @_;
     return $self->rule("GET $path", '{change: (data) => Object.assign(data, '
-        . JSON::PP->new->ascii->canonical->encode($members) . ')}');
+        . Cpanel::JSON::XS->new->ascii->canonical->encode($members) . ')}');
 }
 
 # The page's clock, and the server's as the page sees it, so many seconds ahead.

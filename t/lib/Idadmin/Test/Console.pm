@@ -3,8 +3,8 @@ package Idadmin::Test::Console;
 # browser on a page of the console sends.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Exporter 'import';
-use JSON::PP ();
 use MIME::Base64 ();
 use Test::More ();
 
@@ -16,7 +16,7 @@ sub new {
     return bless { client => $httpd->client, company => $how{company}, user => $how{user} }, $class;
 }
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 
 sub _escaped { return $_[0] =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger }
 

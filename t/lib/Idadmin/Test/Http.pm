@@ -4,9 +4,9 @@ package Idadmin::Test::Http;
 # than a client library.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use IO::Select ();
 use IO::Socket::INET ();
-use JSON::PP ();
 use Time::HiRes ();
 use Idadmin::Test ();
 
@@ -188,7 +188,7 @@ sub read_answer {
     }
     $self->close if ($headers{connection} // '') =~ /close/i || $version eq '1.0';
     my $json;
-    $json = eval { JSON::PP->new->utf8->allow_nonref->decode($body) }
+    $json = eval { Cpanel::JSON::XS->new->utf8->allow_nonref->decode($body) }
         if ($headers{'content-type'} // '') =~ m{^application/([\w.-]+\+)?json}i;
     return { status => $status + 0, reason => $reason // '', version => $version,
         headers => \%headers, all => \@all, body => $body, json => $json };

@@ -3,9 +3,9 @@ package Idadmin::Test::Mcp;
 # Everything that a client sends by default can be replaced, or left out with undef.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Encode ();
 use Idadmin::Test ();
-use JSON::PP ();
 
 # new($httpd, key => JSON of "key create", era => 'modern'|'2025-11-25'|..., path => '/mcp')
 sub new {
@@ -83,7 +83,7 @@ sub call {
         return $answer;
     }
     $answer->{data} = $result->{structuredContent};
-    my $canonical = JSON::PP->new->canonical->allow_nonref;
+    my $canonical = Cpanel::JSON::XS->new->canonical->allow_nonref;
     die "text and structuredContent of $tool differ\n"
         if $canonical->encode(Idadmin::Test::json_data(Encode::encode_utf8($answer->{text})))
         ne $canonical->encode($answer->{data});
@@ -101,10 +101,10 @@ sub broken {
         return @all < @$branches || grep({ !defined } @all) ? undef : join ' or ', @all;
     }
     my %types = (object => ref $value eq 'HASH', array => ref $value eq 'ARRAY',
-        null => !defined $value, boolean => JSON::PP::is_bool($value),
+        null => !defined $value, boolean => Cpanel::JSON::XS::is_bool($value),
         string => defined $value && !ref $value,
         integer => defined $value && !ref $value && $value =~ /^-?\d+$/
-        && JSON::PP->new->allow_nonref->encode($value) !~ /^"/);
+        && Cpanel::JSON::XS->new->allow_nonref->encode($value) !~ /^"/);
     return "$where is no $schema->{type}" if defined $schema->{type} && !$types{ $schema->{type} };
     return "$where is none of its words"
         if $schema->{enum} && !grep { defined $value && $_ eq $value } @{ $schema->{enum} };

@@ -5,6 +5,7 @@ package Idadmin::Test::OpenApi;
 # does not declare, and unknown statuses.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Idadmin::Test ();
 use JSON::PP ();
 use MIME::Base64 ();
@@ -103,7 +104,7 @@ sub _body {
             : $base64 ? MIME::Base64::decode_base64($text)
             : _typed(($body->{content}{$type} // {})->{schema}, $text);
         if ($type eq 'application/json') {
-            eval { $value = JSON::PP->new->allow_nonref->decode($text); 1 }
+            eval { $value = Cpanel::JSON::XS->new->allow_nonref->decode($text); 1 }
                 or return { exists => 1, content_type => 'invalid JSON' };
         }
         return { exists => 1, content_type => $type, value => $value };
@@ -148,9 +149,9 @@ sub _response {
 sub _batch {
     my ($self, $line) = @_;
     my %answer = map { ($_->{id} => $_) } @{
-        JSON::PP->new->decode($line->{responseBody})->{responses} };
+        Cpanel::JSON::XS->new->decode($line->{responseBody})->{responses} };
     my @wrong;
-    for my $item (@{ JSON::PP->new->decode($line->{requestBody})->{requests} }) {
+    for my $item (@{ Cpanel::JSON::XS->new->decode($line->{requestBody})->{requests} }) {
         my ($path, $query) = split /\?/, $item->{url}, 2;
         my $answer = $answer{ $item->{id} };
         push @wrong, $self->exchange({ method => $item->{method}, path => $path =~ m{^/} ? $path
@@ -158,10 +159,10 @@ sub _batch {
             requestHeaders => { map { (lc $_ => $item->{headers}{$_}) }
             keys %{ $item->{headers} // {} } },
             (exists $item->{body}
-            ? (requestBody => ref $item->{body} ? JSON::PP->new->encode($item->{body})
+            ? (requestBody => ref $item->{body} ? Cpanel::JSON::XS->new->encode($item->{body})
             : $item->{body}) : ()),
             (ref $answer->{body}
-            ? (responseBody => JSON::PP->new->encode($answer->{body}),
+            ? (responseBody => Cpanel::JSON::XS->new->encode($answer->{body}),
             responseType => 'application/json') : ()) });
     }
     return @wrong;

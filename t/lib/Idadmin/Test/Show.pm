@@ -3,9 +3,9 @@ package Idadmin::Test::Show;
 # JSON, a countdown. To a file or a pipe everything is plain, complete and without a pause.
 use strict;
 use warnings;
+use Cpanel::JSON::XS ();
 use Encode ();
 use Exporter 'import';
-use JSON::PP ();
 use Time::HiRes ();
 
 our @EXPORT = qw(say_line title show_json count_down strong);
@@ -13,7 +13,7 @@ our @EXPORT = qw(say_line title show_json count_down strong);
 my $terminal = -t STDOUT;
 my $pause    = $terminal ? $ENV{DEMO_PAUSE} // 3 : 0;    # seconds before each chapter
 my $lines    = 16;                                       # of one JSON text; the rest is counted
-my $pretty   = JSON::PP->new->pretty->canonical->indent_length(2);
+my $pretty   = Cpanel::JSON::XS->new->pretty->canonical->indent_length(2);
 
 sub _in { my ($code, $text) = @_; return $terminal ? "\e[${code}m$text\e[0m" : $text }
 sub strong { return _in(1, $_[0]) }
@@ -36,7 +36,7 @@ sub _coloured {
 # An answer's body behind what is said of it.
 sub show_json {
     my ($lead, $body) = @_;
-    my $data = $terminal ? eval { JSON::PP->new->decode(Encode::decode_utf8($body)) } : undef;
+    my $data = $terminal ? eval { $pretty->decode(Encode::decode_utf8($body)) } : undef;
     if (!$data) {
         return say_line($lead, length $body > 1500 ? substr($body, 0, 1500) . ' ...' : $body);
     }

@@ -5,7 +5,6 @@ use warnings;
 use Encode ();
 use Idadmin::Test ();
 use Idadmin::Test::Tls ();
-use JSON::PP ();
 use MIME::Base64 ();
 use MIME::QuotedPrint ();
 
@@ -68,7 +67,8 @@ sub mail {
     my ($self, $to) = @_;
     return () if !-e "$self->{base}/journal";
     return map { _parse($_) } grep { !defined $to || $_->{to}[0] eq $to }
-        map { JSON::PP::decode_json($_) } split /\n/, Idadmin::Test::slurp("$self->{base}/journal");
+        map { Idadmin::Test::json_data($_) }
+            split /\n/, Idadmin::Test::slurp("$self->{base}/journal");
 }
 
 sub _parse {

@@ -11,7 +11,6 @@ use Idadmin::Test ();
 use Idadmin::Test::Tls ();
 use IO::Select ();
 use IO::Socket::INET ();
-use JSON::PP ();
 use MIME::Base64 ();
 use POSIX ();
 use Time::HiRes ();
@@ -74,7 +73,7 @@ sub _read_on {
     while (defined(my $line = <$in>)) {
         last if $line !~ /\n\z/;
         $self->{read_to} = tell $in;
-        my $call = JSON::PP::decode_json($line);
+        my $call = Idadmin::Test::json_data($line);
         push @{ $self->{read} }, { %$call, json => Idadmin::Test::json_data($call->{body}),
             signed => $self->_signed($call) };
     }
@@ -96,7 +95,9 @@ sub _signed {
 sub _serve {
     my ($listen, $tls, $journal) = @_;
     my %seen;
-    if (open my $in, '<:raw', $journal) { $seen{ JSON::PP::decode_json($_)->{path} }++ while <$in> }
+    if (open my $in, '<:raw', $journal) {
+        $seen{ Idadmin::Test::json_data($_)->{path} }++ while <$in>;
+    }
     while (my $socket = $listen->accept) {
         if ($tls) {
             require IO::Socket::SSL;
@@ -117,7 +118,7 @@ sub _serve {
         my ($path) = $head =~ /^POST (\S+)/ or next;
         open my $out, '>>', $journal or die "$journal: $!\n";
         $out->autoflush(1);
-        print {$out} JSON::PP->new->ascii->encode({ path => $path, at => Time::HiRes::time(),
+        print {$out} Idadmin::Test::json_text({ path => $path, at => Time::HiRes::time(),
             headers => \%headers, body => $body }), "\n";
         close $out;
         _answer($socket, $path, $seen{$path}++);
