@@ -48,6 +48,8 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
 {
     worker *w = l->w;
     int braked = 0;
+    int idle = rn->idle;
+    rn->idle = 0;
     *claimed_at = ida_monotonic(&w->env);
     if (hold_idle_reason(w)) {
         return ida_fail(c, IDA_NOT_FOUND, "This worker takes no work.");
@@ -61,8 +63,17 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
+    /* Most of the time nothing has become due since nothing was found. */
+    if (idle && (kind = queue_look(rn->main, c, &rn->outlook)) != IDA_OK) {
+        return kind;
+    }
+    if (idle && !rn->outlook.due) {
+        rn->idle = 1;
+        return IDA_NOT_FOUND;
+    }
     const queue_claimer by = {w->id, ida_now(&w->env), LEASE_MS, PROBE_MS, may_try, rn};
     kind = queue_claim_among(rn->main, c, &by, task, &braked);
+    rn->idle = idle && kind == IDA_NOT_FOUND;
     if (!kind && braked) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0319",
                 "tenant %s: %s of %s (task %s) is held by the brake; look at it, then idadminctl "
@@ -78,10 +89,11 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
 /* Until the next due instant, new work, or the poll's end. */
 static void wait_for_work(loop *l, runner *rn, ida_ctx *c)
 {
-    int64_t next_at = 0, ms = POLL_MS;
-    if (queue_next_at(rn->main, c, &next_at)) {
+    if (!rn->idle && queue_look(rn->main, c, &rn->outlook)) {
         return;
     }
+    rn->idle = 1;
+    int64_t next_at = rn->outlook.next_at, ms = POLL_MS;
     if (next_at && next_at != rn->looked_to && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
         rn->looked_to = next_at;
         rn->ready = run_preconnect(rn, c->pool, next_at);

@@ -197,9 +197,13 @@ ida_kind queue_claim_among(store *s, ida_ctx *c, const queue_claimer *by, ida_ta
     return kind || cl.task ? kind : ida_fail(c, IDA_NOT_FOUND, "No task is due.");
 }
 
-ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at)
+ida_kind queue_look(store *s, ida_ctx *c, queue_outlook *out)
 {
-    return store_number(s, c, STMT_queue_next_at, DB_ARGS(DB_I(ida_now(c->env))), next_at);
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_queue_outlook, DB_ARGS(DB_I(ida_now(c->env))), &r);
+    const row_outlook *row = kind ? NULL : DB_ROW(outlook, &r, 0);
+    *out = row ? (queue_outlook){(int)row->due.number, row->next_at.number} : (queue_outlook){0};
+    return kind;
 }
 
 ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,

@@ -36,10 +36,14 @@ typedef struct queue_claimer {
 ida_kind queue_claim_among(store *s, ida_ctx *c, const queue_claimer *by, ida_task **task,
                            int *braked);
 
-/* Earliest instant after now at which work may become claimable: a task becomes due, a hold may
- * be probed (0: none known). A task that is due but was not claimed waits for something else;
- * the 250 ms poll finds it. */
-ida_kind queue_next_at(store *s, ida_ctx *c, int64_t *next_at);
+/* How the queue stands now, for a tenth of what a claim costs. */
+typedef struct queue_outlook {
+    int due; /* some task is; one that was not claimed waits for something else */
+    /* The earliest instant to come at which work may become claimable: a task becomes due, a hold
+     * may be probed. 0: none known. */
+    int64_t next_at;
+} queue_outlook;
+ida_kind queue_look(store *s, ida_ctx *c, queue_outlook *out);
 
 /* Directories that tasks due in (now, until] will need, with one UPN and how many tasks (of the
  * first 64 in all). */

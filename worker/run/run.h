@@ -4,7 +4,7 @@
 #define WORKER_RUN_RUN_H
 
 #include "core/base/correlation.h"
-#include "core/model/task.h"
+#include "core/queue/claim.h"
 #include "worker/hold/health.h"
 #include "worker/run/session.h"
 
@@ -16,6 +16,8 @@ typedef struct runner {
     int slot;                    /* its entry of w->calls */
     store *main, *cache;         /* DB_REQUEST, DB_SYNC */
     session_cache sessions;
+    int idle; /* nothing was found last time; `outlook` is of then */
+    queue_outlook outlook;
     int64_t looked_to; /* due instant that directories were made ready for last */
     int ready;         /* by this thread too */
 } runner;

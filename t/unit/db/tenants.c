@@ -16,7 +16,7 @@
 static const char *const across[] = {
     "audit_chain_next",     "forward_due",       "audit_check_due", "audit_outbox_next",
     "checkpoint_unsent",    "checkpoint_untold", "directory_held",  "directory_check_next",
-    "idempotency_retain",   "queue_head",        "queue_next_at",   "queue_next_zone",
+    "idempotency_retain",   "queue_head",        "queue_next_zone", "queue_outlook",
     "queue_running",        "queue_soon",        "queue_spread",    "queue_zone_changes",
     "receiver_due",         "tenant_list",       "people_match",    "people_match_count",
     "people_terms_count",   "place_behind",      "place_clear",     "place_further",

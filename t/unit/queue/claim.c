@@ -13,14 +13,14 @@ static void test_order(void)
     drain();
     ida_task *late = add_task(s, "contoso", IDA_USER_DELETE, "a@corp.example", due + 10);
     ida_task *first = add_task(s, "fabrikam", IDA_USER_DELETE, "b@corp.example", due);
-    int64_t next = 0;
+    queue_outlook at;
     is_str(claimed(due - 1), NULL, "nothing is due");
     test_now_ms = due - 1;
-    is_int(queue_next_at(s, fresh(), &next), IDA_OK, "next due instant");
-    is_int(next, due, "is the earliest");
+    is_int(queue_look(s, fresh(), &at), IDA_OK, "an outlook");
+    ok(!at.due && at.next_at == due, "nothing is due until the earliest");
     test_now_ms = due;
-    queue_next_at(s, fresh(), &next);
-    is_int(next, due + 10, "of those still to come");
+    queue_look(s, fresh(), &at);
+    ok(at.due && at.next_at == due + 10, "which is due, then the next of those still to come");
     ida_task *t = claim_at(s, "w1", due + 20, NULL);
     is_str(t ? t->id : NULL, first->id, "earliest first");
     ok(t->state == IDA_RUNNING && t->fence == 1 && t->started_at == due + 20 &&

@@ -152,12 +152,12 @@ static int run_until(store *s, queue_zone_changes *walls, int64_t end)
         apr_pool_clear(round);
         ida_ctx *c = ida_ctx_make(&env, round);
         int moved;
-        int64_t next = 0;
+        queue_outlook at;
         queue_zone_changes_look(walls, s, c, NULL, NULL, &moved);
         moved_in_all += moved;
         store_transaction(s, c, carry_out, NULL);
-        queue_next_at(s, c, &next);
-        test_now_ms = next && next < end ? next : end;
+        queue_look(s, c, &at);
+        test_now_ms = at.next_at && at.next_at < end ? at.next_at : end;
     }
     apr_pool_destroy(round);
     return moved_in_all;

@@ -11,7 +11,7 @@ static void test_hold(void)
 {
     drain();
     int cleared = 0, raised = 0, count = 0;
-    int64_t next = 0;
+    queue_outlook at;
     const store_directory *held;
     store_directory state;
     add_task(s, "contoso", IDA_USER_UPDATE, "h1@corp.example", due);
@@ -24,8 +24,8 @@ static void test_hold(void)
     is_str(claimed(due + 100), free_one->id, "other tenants go on");
     is_str(claimed(due + 100), NULL, "the held one waits");
     test_now_ms = due + 100;
-    queue_next_at(s, fresh(), &next);
-    is_int(next, due + 5000, "until the next probe");
+    queue_look(s, fresh(), &at);
+    ok(at.due && at.next_at == due + 5000, "what waits is due; until the next probe");
     ida_task *probe = claim_at(s, "w", due + 5000, NULL);
     ok(probe && !strcmp(probe->upn, "h1@corp.example"), "one probe goes");
     is_int(probe->probe_until, due + 10000, "and knows that it is one");
