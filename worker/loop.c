@@ -63,7 +63,8 @@ static ida_kind next_task(loop *l, runner *rn, ida_ctx *c, ida_task **task, int6
     }
     ida_ctx_clear(c);
     *claimed_at = ida_monotonic(&w->env);
-    /* Most of the time nothing has become due since nothing was found. */
+    /* An idle thread polls four times a second: it reads the outlook, which is cheaper than a
+     * claim. */
     if (idle && (kind = queue_look(rn->main, c, &rn->outlook)) != IDA_OK) {
         return kind;
     }

@@ -107,8 +107,8 @@ export const logLines = (hours, marks, kinds) => (width) => {
       { class: 'soft', 'text-anchor': i === hours.length - 1 ? 'end' : 'middle' }))];
 };
 
-/* An age against its interval, with marks at 1 x and 3 x. What is newer than this page's idea of the
- * server's clock, which is known by the second, has no age yet. */
+/* An age against its interval, with marks at 1 x and 3 x. The page knows the server's clock to the
+ * second only: data that look newer than it have age 0. */
 export const gauge = (share, tone) => svg('svg', { class: `chart gauge ${tone}`, viewBox: '0 0 100 10',
   preserveAspectRatio: 'none', 'aria-hidden': 'true' },
 svg('rect', { class: 'trough', width: 100, height: 10 }),

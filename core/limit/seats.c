@@ -25,9 +25,9 @@
 #define LODGERS 1024
 #define NAME_BITS 48
 
-/* Seats from `end` on are free. It is written under the mutex, and raised before the seat below it
- * is taken; whoever gives a seat back does not lower it, the next walk does. So a walk is as long
- * as what is being served, not as long as the row. */
+/* All seats from `end` on are free, so a count stops there. Only a holder of the mutex writes
+ * `end`: seats_take raises it before it takes the seat below, count lowers it after seats were
+ * given back. */
 typedef struct row {
     pthread_mutex_t lock;
     int end;

@@ -2,7 +2,6 @@
 # option, setting, directive and member, and nothing that mandoc finds fault with.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
 use File::Temp ();
 use Idadmin::Test;
 use Test::More;
@@ -111,9 +110,8 @@ subtest 'mod_idadmin.8, idadmin-writer.8' => sub {
 };
 
 subtest 'idadmin-tenant.5 and the JSON Schema' => sub {
-    my $schema = Cpanel::JSON::XS::decode_json($page{'tenant-schema.json'});
-    is_deeply(Cpanel::JSON::XS::decode_json(ctl(qw(tenant schema))), $schema,
-        'tenant schema prints it');
+    my $schema = json_data($page{'tenant-schema.json'});
+    is_deeply(json_data(ctl(qw(tenant schema))), $schema, 'tenant schema prints it');
     my %names;
     my @open = ($schema);
     while (my $one = shift @open) {
@@ -126,10 +124,10 @@ subtest 'idadmin-tenant.5 and the JSON Schema' => sub {
     plan(skip_all => 'JSON::Validator is not installed') if !eval { require JSON::Validator; 1 };
     my $validator = JSON::Validator->new->schema($schema);
     for my $sample (glob src_dir() . '/conf/tenant-*.json') {
-        my @faults = $validator->validate(Cpanel::JSON::XS::decode_json(slurp($sample)));
+        my @faults = $validator->validate(json_data(slurp($sample)));
         is("@faults", '', $sample =~ s{.*/}{}r . ' is valid');
     }
-    my $good = Cpanel::JSON::XS::decode_json(slurp(src_dir() . '/conf/tenant-cloud.json'));
+    my $good = json_data(slurp(src_dir() . '/conf/tenant-cloud.json'));
     for my $case ([seatLimit => -1], [seatLimit => 'many'], [seatlimit => 5], [timeZone => ''],
         [createUsersIn => 'nowhere'], [retention => { auditDays => 0 }], [directories => undef],
         [workflows => [{ name => 'x', trigger => 'userCreate', actions => [{ type => 'fly' }] }]],

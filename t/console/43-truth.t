@@ -76,6 +76,20 @@ subtest 'every kind of need' => sub {
     is_deeply([$browser->complaints], [], 'nothing to complain of');
 };
 
+subtest 'data that look newer than the page' => sub {
+    $company->open('overview');
+    my $soon = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time + 60));
+    $between->tells(overview => { directories => [{ directory => 'onPremises', state => 'fresh',
+        asOf => $soon, syncInterval => 60 }] });
+    my $widths = sub { $browser->script('return [...document.querySelectorAll(".gauge .level")]'
+        . '.map(one => one.getAttribute("width"))') };
+    my $asked = $between->calls('GET overview');
+    $browser->until('the page asks', sub { wake(); $between->calls('GET overview') > $asked + 1 });
+    is_deeply($widths->(), ['0'], 'the bar has no length');
+    is_deeply([$browser->complaints], [], 'nothing to complain of');
+    $between->rule('GET overview');
+};
+
 subtest 'a fault costs one card' => sub {
     $company->open('overview');
     $between->rule('GET overview', '{change: (data) => { data.today = {}; }}');

@@ -34,7 +34,7 @@ my ($who) = map { $_->{userPrincipalName} }
 my $template = $api->data('/role-templates')->{items}[0]{id};
 my $group    = $api->data('/groups')->{items}[0]{id};
 $browser->patience(600);
-$browser->media(reduced => 1);    # each movement is drawn sixty times a second
+$browser->media(reduced => 1);    # animations cost processor
 
 my @pages = (
     (map { 'task/' . $company->task($_) } qw(skipped failed braked attention done left cancelled)),

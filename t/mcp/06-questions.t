@@ -3,8 +3,7 @@
 use strict;
 use utf8;
 use warnings;
-use Cpanel::JSON::XS ();
-use Idadmin::Test qw(within);
+use Idadmin::Test qw(json_text within);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack qw(for_each_stack);
@@ -98,7 +97,7 @@ sub play {
         my $since = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 7 * 86400));
         my $runs = tool('get_workflow_runs', status => 'failed', from => $since);
         is_deeply([map { $_->{workflow} } @{ $runs->{items} }], ['Broken'], 'one run');
-        like(Cpanel::JSON::XS->new->encode($runs->{items}[0]), qr/Nowhere/, 'with what was wrong');
+        like(json_text($runs->{items}[0]), qr/Nowhere/, 'with what was wrong');
     });
     question("who approved Bo's access?", sub {
         my $by = row(tool('get_user_access', user => upn('bo.ek')), 'CRM admins')->{grantedBy};

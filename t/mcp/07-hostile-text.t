@@ -4,9 +4,8 @@
 use strict;
 use warnings;
 use utf8;
-use Cpanel::JSON::XS ();
 use Encode ();
-use Idadmin::Test qw(json_text within);
+use Idadmin::Test qw(json_data json_text within);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Slapd ();
 use Idadmin::Test::Stack qw(for_each_stack);
@@ -64,7 +63,7 @@ for_each_stack {
         includeReads => JSON::PP::true() }, list_role_templates => {},
         list_pending_approvals => {}, list_workflows => {},
     );
-    my @tools = map { $_->{name} } @{ Cpanel::JSON::XS->new->utf8->decode($listed)->{tools} };
+    my @tools = map { $_->{name} } @{ json_data($listed)->{tools} };
     my %shown;
     for my $tool (@tools) {
         # (the client dies where text and structured content differ, or leave the schema)

@@ -4,11 +4,10 @@
 use strict;
 use warnings;
 use utf8;
-use Cpanel::JSON::XS ();
 use Digest::SHA qw(sha256_hex);
 use JSON::PP ();
 use Test::More;
-use Idadmin::Test qw(json_text within);
+use Idadmin::Test qw(json_data json_text within);
 use Idadmin::Test::Stack ();
 use Idadmin::Test::Webhook ();
 
@@ -48,9 +47,9 @@ sub documents {
     $stack->worker->expect_log(qr/IDA0150/, qr/IDA0152/, qr/IDA0314/, qr/IDA0370/,
         qr/IDA0603/);
     for my $name (sort keys %change) {
-        my $document = Cpanel::JSON::XS->new->utf8->decode($good);
+        my $document = json_data($good);
         $change{$name}->($document);
-        put_back(Cpanel::JSON::XS->new->canonical->utf8->encode($document), $seal, $revision + 1);
+        put_back(json_text($document), $seal, $revision + 1);
         my $answer = queue("No$name");
         is($answer->{status}, 503, "$name changed: no write") or diag $answer->{body};
         cmp_ok($answer->{headers}{'retry-after'} // 0, '>', 0, 'to be tried again later');

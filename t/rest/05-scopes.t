@@ -2,7 +2,7 @@
 # each address and each tool, and scopes that no key may have.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
+use Idadmin::Test qw(json_data);
 use Idadmin::Test::Mcp ();
 use Idadmin::Test::Stack qw(for_each_stack);
 use Test::More;
@@ -39,7 +39,7 @@ for_each_stack {
                 like($answer->{json}{error}{message}, qr/limited to the scopes $scope.* needs $of/,
                     'told which scope is missing') if $of ne $scope;
                 next if $tool eq '-';
-                my $result = $mcp->call($tool, Cpanel::JSON::XS->new->decode($arguments // '{}'));
+                my $result = $mcp->call($tool, json_data($arguments // '{}'));
                 is($result->{data} ? 1 : 0, $of eq $scope ? 1 : 0, $tool)
                     or diag $result->{body};
             }

@@ -16,7 +16,8 @@ typedef struct runner {
     int slot;                    /* its entry of w->calls */
     store *main, *cache;         /* DB_REQUEST, DB_SYNC */
     session_cache sessions;
-    int idle; /* nothing was found last time; `outlook` is of then */
+    /* The last claim found nothing: `outlook` is valid and is read anew before the next claim. */
+    int idle;
     queue_outlook outlook;
     int64_t looked_to; /* due instant that directories were made ready for last */
     int ready;         /* by this thread too */

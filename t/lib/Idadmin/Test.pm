@@ -4,8 +4,8 @@ package Idadmin::Test;
 use strict;
 use warnings;
 # loaded first, so that our END block runs before its own and can still fail the test
-use Cpanel::JSON::XS ();
 use Test::More ();
+use Cpanel::JSON::XS ();
 use Cwd ();
 use Exporter 'import';
 use File::Basename ();
@@ -13,7 +13,7 @@ use File::Path ();
 use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
-use JSON::PP ();    # for its booleans, which programs write
+use JSON::PP ();    # JSON::PP::true and false of programs
 use List::Util ();
 use POSIX ();
 use Storable ();

@@ -70,6 +70,18 @@ static void edges(void)
         take_all(s, name, 2);
     }
     is_int(seats_take(s, "contoso:payroll", 3), -1, "others take none of mine, nor give me any");
+
+    int taken[ROW_SEATS];
+    s = seats_attach(pool, new_block());
+    for (int i = 0; i < ROW_SEATS; i++) {
+        taken[i] = seats_take(s, "all", ROW_SEATS);
+    }
+    const row *r = &s->block->rows[taken[0] / ROW_SEATS];
+    is_int(r->end, ROW_SEATS, "a row can be full");
+    for (int i = 0; i < ROW_SEATS; i++) {
+        seats_give_back(s, taken[i]);
+    }
+    ok(seats_take(s, "all", 1) >= 0 && r->end == 1, "a count ends at the last seat that is taken");
 }
 
 /* Starts a process that takes seats and keeps them; returns its ID. */

@@ -3,7 +3,7 @@ package Idadmin::Test::Console;
 # browser on a page of the console sends.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
+use Idadmin::Test ();
 use Exporter 'import';
 use MIME::Base64 ();
 use Test::More ();
@@ -15,8 +15,6 @@ sub new {
     my ($class, $httpd, %how) = @_;
     return bless { client => $httpd->client, company => $how{company}, user => $how{user} }, $class;
 }
-
-my $json = Cpanel::JSON::XS->new->utf8->canonical;
 
 sub _escaped { return $_[0] =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger }
 
@@ -35,7 +33,8 @@ sub request {
         exists $how{body} ? ('Content-Type' => 'application/json') : (), %{ $how{headers} // {} });
     return $self->{client}->request($method, "/console/api$path" . (length $query ? "?$query" : ''),
         headers => \%headers,
-        exists $how{body} ? (body => ref $how{body} ? $json->encode($how{body}) : $how{body}) : ());
+        exists $how{body} ? (body => ref $how{body} ? Idadmin::Test::json_text($how{body})
+            : $how{body}) : ());
 }
 
 sub get { my ($self, $path, $arguments, %how) = @_;

@@ -4,7 +4,6 @@ package Idadmin::Test::Gate;
 # directory call a worker is.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
 use Idadmin::Test ();
 use IO::Select ();
 use IO::Socket::UNIX ();
@@ -44,10 +43,10 @@ sub _ask {
     my ($self, %what) = @_;
     my $socket = IO::Socket::UNIX->new(Type => Socket::SOCK_STREAM(), Peer => $self->{path})
         or die "$self->{path}: $!\n";
-    print {$socket} 'CONTROL ' . Cpanel::JSON::XS::encode_json(\%what) . "\n\n";
+    print {$socket} 'CONTROL ' . Idadmin::Test::json_text(\%what) . "\n\n";
     $socket->flush;
     my $answer = do { local $/; <$socket> };
-    return Cpanel::JSON::XS::decode_json($answer);
+    return Idadmin::Test::json_data($answer);
 }
 
 # The first operation whose text (as of slapd-sock(5)) matches waits under this name.
@@ -98,7 +97,7 @@ sub _serve {
             next if $text{$ready} !~ /\n\n\z/;
             my $request = $text{$ready};
             if ($request =~ /^CONTROL (.*)/) {
-                my $what = Cpanel::JSON::XS::decode_json($1);
+                my $what = Idadmin::Test::json_data($1);
                 my $answer = [];
                 if    ($what->{do} eq 'hold')    { push @rules,
                     [$what->{name}, qr/$what->{pattern}/] }
@@ -112,7 +111,7 @@ sub _serve {
                     _end($select, $held);
                 }
                 $ready->blocking(1);
-                print {$ready} Cpanel::JSON::XS::encode_json($answer);
+                print {$ready} Idadmin::Test::json_text($answer);
                 delete $text{$ready};
                 _end($select, $ready);
                 next;

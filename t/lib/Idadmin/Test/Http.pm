@@ -4,7 +4,6 @@ package Idadmin::Test::Http;
 # than a client library.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
 use IO::Select ();
 use IO::Socket::INET ();
 use Time::HiRes ();
@@ -188,7 +187,7 @@ sub read_answer {
     }
     $self->close if ($headers{connection} // '') =~ /close/i || $version eq '1.0';
     my $json;
-    $json = eval { Cpanel::JSON::XS->new->utf8->allow_nonref->decode($body) }
+    $json = eval { Idadmin::Test::json_data($body) }
         if ($headers{'content-type'} // '') =~ m{^application/([\w.-]+\+)?json}i;
     return { status => $status + 0, reason => $reason // '', version => $version,
         headers => \%headers, all => \@all, body => $body, json => $json };
