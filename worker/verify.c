@@ -85,14 +85,16 @@ static ida_kind look_for_strays(hold_thread *t, ida_ctx *c, const char *tenant, 
     return kind;
 }
 
-/* Moves the anchor: later chains are compared with what was verified now. */
+/* Moves the anchor: later chains are compared with what was verified now. If an administrator
+ * accepted the chain meanwhile, that anchor stays, and the check that follows uses it. */
 static void hold_fast(worker *w, const char *tenant, const audit_anchor *from,
                       const store_chain_walk *found, int64_t since, const char *known,
                       apr_pool_t *pool)
 {
     const audit_anchor to = {found->to, found->foot, found->hash, since, known};
     ida_ctx *c = worker_ctx(w, pool);
-    if (audit_anchor_move(c, w->config.audit_key, tenant, from, &to)) {
+    int moved;
+    if (audit_anchor_move(c, w->config.audit_key, tenant, from, &to, &moved)) {
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0424",
                 "how far the audit chain of tenant %s was verified cannot be kept: %s", tenant,
                 c->message);

@@ -125,16 +125,20 @@ typedef struct move_work {
     const ida_beside *file;
     const char *tenant;
     const audit_anchor *from, *to;
+    int *moved;
 } move_work;
 
-static int same_known(const audit_anchor *a, const audit_anchor *b)
+static int same_known(const char *a, const char *b)
 {
-    return a->known && b->known ? strcmp(a->known, b->known) == 0 : a->known == b->known;
+    return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* All members count: an acceptance changes `since` and `known` of an anchor whose chain has not
+ * grown. */
 static int same(const audit_anchor *a, const audit_anchor *b)
 {
-    return a->number == b->number && a->foot == b->foot && strcmp(a->hash, b->hash) == 0;
+    return a->number == b->number && a->foot == b->foot && a->since == b->since &&
+           strcmp(a->hash, b->hash) == 0 && same_known(a->known, b->known);
 }
 
 static ida_kind move(ida_ctx *c, const char *text, const char **changed, void *baton)
@@ -143,7 +147,8 @@ static ida_kind move(ida_ctx *c, const char *text, const char **changed, void *b
     apr_array_header_t *lines;
     ida_kind kind = parse(c, w->file, text, &lines);
     line *found = kind ? NULL : find(lines, w->tenant);
-    if (kind || !found != !w->from || (found && !same(&found->anchor, w->from))) {
+    *w->moved = !kind && !found == !w->from && (!found || same(&found->anchor, w->from));
+    if (!*w->moved) {
         return kind;
     }
     found = found ? found : apr_array_push(lines);
@@ -161,11 +166,10 @@ static ida_kind move(ida_ctx *c, const char *text, const char **changed, void *b
 }
 
 ida_kind audit_anchor_move(ida_ctx *c, const char *audit_key, const char *tenant,
-                           const audit_anchor *from, const audit_anchor *to)
+                           const audit_anchor *from, const audit_anchor *to, int *moved)
 {
     const ida_beside file = file_of(audit_key);
-    move_work work = {&file, tenant, from, to};
-    return from && same(from, to) && same_known(from, to)
-               ? IDA_OK
-               : ida_beside_update(c, &file, move, &work);
+    move_work work = {&file, tenant, from, to, moved};
+    *moved = from && same(from, to);
+    return *moved ? IDA_OK : ida_beside_update(c, &file, move, &work);
 }

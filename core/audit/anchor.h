@@ -20,10 +20,11 @@ typedef struct audit_anchor {
  * that others may write, or that is damaged. */
 ida_kind audit_anchor_read(ida_ctx *c, const char *audit_key, const char *tenant,
                            const audit_anchor **anchor, int *there);
-/* Replaces the anchor `from` (NULL: there is none yet) by `to`. Does nothing if another process has
- * changed the line meanwhile, because the chain was then compared with an outdated anchor. */
+/* Replaces the anchor `from` (NULL: there is none yet) by `to`. *moved 0: another process has
+ * changed the line meanwhile, and it stays, because the chain was compared with an outdated anchor.
+ */
 ida_kind audit_anchor_move(ida_ctx *c, const char *audit_key, const char *tenant,
-                           const audit_anchor *from, const audit_anchor *to);
+                           const audit_anchor *from, const audit_anchor *to, int *moved);
 /* The companies that the file names, in its order. */
 ida_kind audit_anchor_companies(ida_ctx *c, const char *audit_key, const char *const **tenants,
                                 int *count);

@@ -2,6 +2,7 @@
  * chain. */
 #include "worker/ctl/chain.h"
 
+#include <apr_strings.h>
 #include <apr_tables.h>
 #include <errno.h>
 #include <stdio.h>
@@ -337,8 +338,38 @@ static ida_kind accept_in(store *s, ida_ctx *c, void *baton)
         c->pool, ida_json_keep(c->pool, json_pack("{s:I, s:I}", "verifiedBefore",
                                                   (json_int_t)work->from->number, "accepted",
                                                   (json_int_t)work->to->number)));
-    ida_kind kind = store_audit_add(s, c, record);
-    return kind ? kind : store_chain_check_request(s, c, tenant);
+    return store_audit_add(s, c, record);
+}
+
+/* `from`: the present anchor. `to`: the one that accepts the chain as it is, with the present keys
+ * and tasks: if these were missing in it, a task inserted and executed before the verifier's next
+ * check would count as one of them. */
+static ida_kind present(ctl_call *ctl, store *s, const audit_anchor **from, audit_anchor *to)
+{
+    const char *tenant = ctl->arguments[0];
+    store_chain_walk w = {.to = 0};
+    int there;
+    ida_kind kind = audit_anchor_read(ctl->c, s->audit_key, tenant, from, &there);
+    if (!kind && !*from) {
+        return ida_fail(ctl->c, IDA_NOT_FOUND,
+                        "There is no anchor of %s on this machine: the worker creates it, there is "
+                        "nothing to accept.",
+                        tenant);
+    }
+    kind = kind ? kind : store_audit_walk_all(s, ctl->c, tenant, &w);
+    if (!kind && w.broken) {
+        return ida_fail(
+            ctl->c, IDA_CONFLICT,
+            "The chain of %s itself is broken at record %lld, which cannot be repaired: %s", tenant,
+            (long long)w.broken, w.reason);
+    }
+    int64_t now = ida_now(&ctl->env);
+    store_origins found = store_origins_make(ctl->pool, now, NULL);
+    kind = kind ? kind : store_origins_of_keys(s, ctl->c, tenant, &found);
+    kind = kind ? kind : queue_origins(s, ctl->c, tenant, &found);
+    *to = (audit_anchor){w.to, w.foot, apr_pstrdup(ctl->pool, *w.hash ? w.hash : audit_genesis),
+                         now, store_origins_known(ctl->pool, &found, NULL, 1)};
+    return kind;
 }
 
 int ctl_chain_accept(ctl_call *ctl)
@@ -346,43 +377,29 @@ int ctl_chain_accept(ctl_call *ctl)
     store *s = ctl_store(ctl, DB_REQUEST);
     const char *tenant = ctl->arguments[0];
     const audit_anchor *from = NULL;
-    int there;
-    store_chain_walk w = {.to = 0};
+    audit_anchor to;
+    int moved = 0;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &from, &there);
-    if (!kind && !from) {
-        kind = ida_fail(ctl->c, IDA_NOT_FOUND,
-                        "There is no anchor of %s on this machine: the worker creates it, there is "
-                        "nothing to accept.",
-                        tenant);
-    }
-    kind = kind ? kind : store_audit_walk_all(s, ctl->c, tenant, &w);
-    if (!kind && w.broken) {
-        kind = ida_fail(
-            ctl->c, IDA_CONFLICT,
-            "The chain of %s itself is broken at record %lld, which cannot be repaired: %s", tenant,
-            (long long)w.broken, w.reason);
-    }
+    kind = kind ? kind : present(ctl, s, &from, &to);
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    /* Accepts the present keys and tasks as well. If they were missing in the anchor, a task
-     * inserted and executed before the verifier's next check would count as one of them. */
-    int64_t now = ida_now(&ctl->env);
-    store_origins found = store_origins_make(ctl->pool, now, NULL);
-    kind = store_origins_of_keys(s, ctl->c, tenant, &found);
-    kind = kind ? kind : queue_origins(s, ctl->c, tenant, &found);
-    const audit_anchor to = {w.to, w.foot, *w.hash ? w.hash : audit_genesis, now,
-                             store_origins_known(ctl->pool, &found, NULL, 1)};
+    int64_t before = from->number, accepted = to.number; /* as on record */
     accept_work work = {ctl, from, &to};
-    kind = kind ? kind : store_transaction(s, ctl->c, accept_in, &work);
-    kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to);
+    kind = store_transaction(s, ctl->c, accept_in, &work);
+    kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to, &moved);
+    while (!kind && !moved) { /* by a verifier at work */
+        kind = present(ctl, s, &from, &to);
+        kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to, &moved);
+    }
+    /* Last, because a check that began before would use the old anchor. */
+    kind = kind ? kind : store_chain_check_request(s, ctl->c, tenant);
     return kind ? ctl_result(ctl, kind)
                 : ctl_answer(ctl,
                              json_pack("{s:s, s:I, s:I}", "companyId", tenant, "verifiedBefore",
-                                       (json_int_t)from->number, "accepted", (json_int_t)to.number),
+                                       (json_int_t)before, "accepted", (json_int_t)accepted),
                              "The chain of %s is accepted as it is, up to record %lld.", tenant,
-                             (long long)to.number);
+                             (long long)accepted);
 }
 
 int ctl_chain_checkpoints(ctl_call *ctl)
