@@ -16,6 +16,8 @@
 
 #define DAY INT64_C(86400000)
 #define SMALL 20 /* members of the small group */
+#define TEAM 5000
+#define TEAMS 5 /* that each person is in */
 #define BATCH 100
 
 static apr_pool_t *pool, *item_pool;
@@ -61,19 +63,20 @@ static void send_user(cache_sync *run, ida_ctx *c, int i, int64_t now)
     must(cache_sync_user(run, c, &u), c, "user");
 }
 
-/* Members one to `count` in slices: no list of all in memory. */
-static void send_group(cache_sync *run, ida_ctx *c, int number, const char *name, int count)
+/* `count` members, every `step`-th person from `first` on, in slices: no list of all in memory. */
+static void send_group(cache_sync *run, ida_ctx *c, int number, const char *name, int count,
+                       int first, int step)
 {
     cache_group group = {.id = scattered_id(item_pool, "group", number),
                          .name = name,
                          .kind = "security"};
     must(cache_sync_group(run, c, &group, NULL, 0), c, "group");
-    for (int from = 1; from <= count; from += BATCH) {
+    for (int from = 0; from < count; from += BATCH) {
         cache_member list[BATCH];
-        int some = count - from + 1 < BATCH ? count - from + 1 : BATCH;
+        int some = count - from < BATCH ? count - from : BATCH;
         for (int m = 0; m < some; m++) {
-            list[m] = (cache_member){.id = scattered_id(item_pool, "user", from + m),
-                                     .kind = "user"};
+            int i = (int)((first + (int64_t)(from + m) * step) % users) + 1;
+            list[m] = (cache_member){.id = scattered_id(item_pool, "user", i), .kind = "user"};
         }
         must(cache_sync_slice(run, c, scattered_id(item_pool, "group", number), list, some), c,
              "members");
@@ -101,9 +104,13 @@ int main(int argc, char **argv)
     for (int i = 1; i <= users; i++, apr_pool_clear(item_pool)) {
         send_user(run, c, i, ida_now(&env));
     }
-    send_group(run, c, 1, "Small group", SMALL);
-    send_group(run, c, 2, "Large group", users / 20);
-    send_group(run, c, 3, "Empty group", 0);
+    send_group(run, c, 1, "Small group", SMALL, 0, 1);
+    send_group(run, c, 2, "Large group", users / 20, 0, 1);
+    send_group(run, c, 3, "Empty group", 0, 0, 1);
+    int teams = users / TEAM;
+    for (int t = 0; t < teams * TEAMS; t++) {
+        send_group(run, c, 4 + t, apr_psprintf(item_pool, "Team %04d", t), TEAM, t % teams, teams);
+    }
     must(cache_sync_complete(run, c, "user"), c, "users");
     must(cache_sync_complete(run, c, "group"), c, "groups");
     must(cache_sync_commit(run, c, "{}", "bench", NULL, 1, &summary), c, "commit");
