@@ -73,6 +73,7 @@ sub cloud {
     my ($part) = @_;
     my $people = setting(CLOUD_USERS => 200_000);
     my $times  = setting(CLOUD_ROUNDS => 3);
+    my $each   = setting(CLOUD_EACH => 8);
     my %size   = (deltaUsers => setting(CLOUD_PAGE => 200),
         deltaMembers => setting(CLOUD_MEMBERS => 500),
         latencyMs => setting(CLOUD_LATENCY => 5));
@@ -82,7 +83,7 @@ sub cloud {
         my $acme = Idadmin::Test::Stack->new(engine => engine(), httpd => 0, worker => 0, sync => 0,
             tenant => {},
             cloud => { tls => !setting(CLOUD_PLAIN => 0),
-            bulk => { users => $count, memberships => 8 * $count }, settings => \%size });
+            bulk => { users => $count, memberships => $each * $count }, settings => \%size });
         bare_client($acme, @queries);
         my $before = bare_client($acme, @queries);
         my ($took, $memory, $busy) = sync_once($acme);
@@ -95,7 +96,7 @@ sub cloud {
         }
         $acme->stop;
     }
-    $part->ratio("sync of $people cloud users, 8 memberships each (s)", \@pairs, limit => 1.5,
+    $part->ratio("sync of $people cloud users, $each memberships each (s)", \@pairs, limit => 1.5,
         most => 1);
     return $part->ratio('memory (MB) beside that for a tenth',
         [[@memory{ $people, int($people / 10) }]], limit => 1.5, most => 1);
