@@ -8,6 +8,7 @@
 #define POOLER "idadmin_pooler="
 
 #define UPGRADE_MS 3600000
+#define MEMOIZE_SINCE 140000 /* server version */
 
 /* Removes our own parameter, which libpq would refuse, from keyword text or URI. */
 static char *conninfo_of(apr_pool_t *pool, const char *rest, int *pooler)
@@ -119,8 +120,11 @@ static ida_kind open_postgresql(db **out, const char *rest, db_role role, int un
     /* A pooler shares the session with others: there settings are valid for one transaction. */
     const char *set = p->pooler ? "; SET LOCAL " : "; SET ";
     /* Compiling a plan takes longer than any of our statements; a server takes to it when
-     * statistics are missing. */
-    const char *plans = apr_pstrcat(pool, set, "jit = off", NULL);
+     * statistics are missing. A memory of inner rows (Memoize) is made anew for each row where the
+     * inner side is a LATERAL with a LIMIT, which takes ten times as long as the look. */
+    int memoizes = PQserverVersion(p->conn) >= MEMOIZE_SINCE;
+    const char *plans = apr_pstrcat(pool, set, "jit = off", memoizes ? set : "",
+                                    memoizes ? "enable_memoize = off" : "", NULL);
     /* Like SQLite's cache file, the cache does not wait for the disk, above all not under its
      * tenant's lock. There is one log, so any later commit that relies on the cache flushes it
      * too. */

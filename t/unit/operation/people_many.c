@@ -1,12 +1,20 @@
 /* Totals at their limit: exact up to 10,000, above that a minimum, for searches, for groups
- * whose members are found by walking the list, for the sections of the hygiene report. On both
- * engines. */
+ * whose members are found by walking the list, for the sections of the hygiene report; and that a
+ * small group is found by its members. On both engines. */
 #include "core/cache/reports.h"
+#include "core/db/postgresql.h"
 #include "core/operation/table.h"
 #include "t/unit/access_setup.h"
 #include "t/unit/store_setup.h"
 
-enum { EXACT = 10000, ROWS = 1000, DISABLED = 11, ALL = EXACT + 1 + DISABLED, SLICE = 500 };
+enum {
+    EXACT = 10000,
+    ROWS = 1000,
+    DISABLED = 11,
+    ALL = EXACT + 1 + DISABLED,
+    SLICE = 500,
+    FEW = 5
+};
 #define DAY INT64_C(86400000)
 
 static const char *id_of(int n)
@@ -60,6 +68,7 @@ static void synchronise(store *sync, int first)
         send_group(run, c, "everybody", 0, ALL, NULL);
         send_group(run, c, "most", 0, EXACT, NULL);
         send_group(run, c, "above", 0, 1, "everybody");
+        send_group(run, c, "few", 0, FEW, NULL);
         must(cache_sync_complete(run, c, "user"), c, "users");
         must(cache_sync_complete(run, c, "group"), c, "groups");
     }
@@ -136,6 +145,40 @@ static void pages(store *s, const char *group, int count)
     ok(!wrong && seen == count, "%s: %d of %d come in their order", group, seen, count);
 }
 
+/* PostgreSQL expects as many members of a small group as of any other: it must look them up all the
+ * same, and not read all entries for a few of them. */
+static void members_by_number(const char *dsn)
+{
+    static const db_statement by_members[] = {STMT_people_in_group, STMT_people_in_group_count};
+    PGconn *conn = PQconnectdb(dsn + strlen("pgsql:"));
+    PGresult *r = PQexec(conn, "SELECT '[' || no || ']' FROM cache.directory_group"
+                               " WHERE name = 'few'");
+    const char *group = apr_pstrdup(pool, PQgetvalue(r, 0, 0));
+    PQclear(r);
+    for (size_t i = 0; i < sizeof by_members / sizeof *by_members; i++) {
+        const db_statement_text *text = &db_statements[by_members[i]];
+        const char *args[32] = {0};
+        int count = (int)strlen(text->kinds), all = 0;
+        char *numbered = pg_numbered(text->postgresql);
+        for (int n = 0; n < count; n++) {
+            args[n] = text->kinds[n] == 'i' ? "-1" : NULL;
+        }
+        args[0] = COMPANY;
+        args[22] = group;
+        args[count - 1] = "51";
+        r = PQexecParams(conn, apr_pstrcat(pool, "EXPLAIN ", numbered, NULL), count, NULL, args,
+                         NULL, NULL, 0);
+        free(numbered);
+        for (int row = 0; row < PQntuples(r); row++) {
+            all += strstr(PQgetvalue(r, row, 0), "Seq Scan on entry") != NULL;
+        }
+        ok(PQntuples(r) && !all, "%s reads no entry but the members'%s%s", text->name,
+           PQntuples(r) ? "" : ": ", PQresultErrorMessage(r));
+        PQclear(r);
+    }
+    PQfinish(conn);
+}
+
 static const struct {
     const char *arguments;
     int total, minimum;
@@ -150,6 +193,7 @@ static const struct {
     {"{'group':'everybody'}", EXACT, 1},
     {"{'group':'above'}", EXACT, 1},
     {"{'group':'most'}", EXACT, 0},
+    {"{'group':'few'}", FEW, 0},
     {"{'group':'everybody','status':'active'}", EXACT, 1},
     {"{'group':'everybody','status':'disabled'}", DISABLED, 0},
     {"{'group':'above','department':'IT'}", ALL - EXACT, 0},
@@ -166,6 +210,9 @@ int main(void)
         synchronise(sync, 1);
         for (size_t n = 0; n < sizeof searches / sizeof *searches; n++) {
             counts(s, searches[n].arguments, searches[n].total, searches[n].minimum);
+        }
+        if (store_is_postgresql(s)) {
+            members_by_number(dsn);
         }
         pages(s, "everybody", ALL);
         pages(s, "above", ALL);
