@@ -44,11 +44,15 @@ sub looked_at {
         . "'$company'"))[0] // [0])->[0] >= $wish });
 }
 
+# In one transaction, because workers write these tables meanwhile.
+sub at_once { my (@statements) = @_;
+    my $lock = 'LOCK TABLE ' . join ', ', map {"audit.$_"} @tables;
+    $stack->sql(join ';', 'BEGIN', $stack->engine eq 'sqlite' ? () : "$lock IN EXCLUSIVE MODE",
+        @statements, 'COMMIT') }
 sub keep { my ($name) = @_;
-    $stack->sql(join ';', map { "CREATE TABLE audit.${name}_$_ AS SELECT * FROM audit.$_" }
-        @tables) }
+    at_once(map {"CREATE TABLE audit.${name}_$_ AS SELECT * FROM audit.$_"} @tables) }
 sub put_back { my ($name) = @_;
-    $stack->sql(join ';', map { ("DELETE FROM audit.$_",
+    at_once(map { ("DELETE FROM audit.$_",
         "INSERT INTO audit.$_ SELECT * FROM audit.${name}_$_") } @tables) }
 
 # Inserts a copy of a row under another name, as an attacker would; with further SQL in the same

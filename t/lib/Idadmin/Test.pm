@@ -456,13 +456,16 @@ sub ended {
 }
 
 # Is there a process of this group? One that has ended and whose parent has not asked yet (process 1
-# may take seconds) is none.
+# may take seconds) is none; but it looks ended as soon as its first thread is, and the others may
+# still be in the middle of a write.
 sub _group_lives {
     my ($group) = @_;
     return 0 if !kill 0 => -$group;
-    for my $file (glob '/proc/[0-9]*/stat') {
-        my ($state, $its) = (eval { slurp($file) } // '') =~ /\) (\S) \d+ (\d+) /s or next;
-        return 1 if $its == $group && $state ne 'Z';
+    for my $process (glob '/proc/[0-9]*') {
+        my ($state, $its) = (eval { slurp("$process/stat") } // '') =~ /\) (\S) \d+ (\d+) /s
+            or next;
+        my @threads = $its == $group ? glob "$process/task/[0-9]*" : next;
+        return 1 if $state ne 'Z' || @threads > 1;
     }
     return 0;
 }
@@ -488,7 +491,9 @@ sub stop_daemon {
 my $store_late = qr/IDA0101.*busy\ for\ more\ than|IDA0110.*timeout\ expired
     |IDA0120.*no\ answer\ in\ time|IDA0121.*lock\ timeout/x;
 my $directory_late = qr/IDA0321.*has not answered a call for/;
+my $receiver_late  = qr/IDA\d+.*\ receiver\ .*\ cannot\ be\ reached:.*(?:timeout|timed\ out)/xi;
 my $store_needed = qr/connection\ to\ the\ store\ is\ lost|store\ is\ (?:not\ reachable|busy)
+    |tenants\ cannot\ be\ read
     |store\ cannot\ be\ (?:used|written)|PostgreSQL\ cannot\ be\ reached/xi;
 
 # A clock that leaps ends the directory calls that are on their way (Idadmin::Test::Fault->leap).
@@ -496,7 +501,7 @@ our $clock_leapt;
 
 sub late {
     my ($line, $log) = @_;
-    return $line =~ $store_late || $line =~ $directory_late
+    return $line =~ $store_late || $line =~ $directory_late || $line =~ $receiver_late
         || ($clock_leapt && $line =~ /IDA0315.*is not reachable/)
         || ($line =~ $store_needed && $log =~ $store_late);
 }
