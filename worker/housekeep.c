@@ -198,9 +198,11 @@ static void watch(keeper *k, apr_pool_t *pool)
     hold_takeover_watch(k->watch, k->main, pool);
     hold_watch_calls(k->w, k->main, pool);
     hold_check_repairs(k->w, k->main, pool);
-    if (sync_plan_refresh(k->plan, k->main, pool) && say_now(k->w, &said)) {
+    ida_ctx *c = worker_ctx(k->w, pool);
+    if (sync_plan_refresh(k->plan, k->main, c) && say_now(k->w, &said)) {
         ida_log(&k->w->env, IDA_LOG_WARN, "IDA0505",
-                "the tenants cannot be read, syncs go on with what is known of them");
+                "the tenants cannot be read, syncs go on with what is known of them: %s",
+                c->message ? c->message : "");
     }
 }
 

@@ -327,7 +327,7 @@ static int once(worker *w, apr_pool_t *pool)
     hold_idle_look(w, main, scratch);
     int failed = hold_idle_reason(w) != NULL || drain(w, watch, pool);
     failed |= ingest_all(w, main, audit, scratch);
-    failed |= sync_plan_refresh(plan, main, scratch) != IDA_OK;
+    failed |= sync_plan_refresh(plan, main, worker_ctx(w, scratch)) != IDA_OK;
     failed |= sync_all(plan, main, cache, &sessions, scratch) > 0;
     notify_once(w, main, scratch);
     run_session_close_all(&sessions);

@@ -10,8 +10,8 @@ typedef struct sync_plan sync_plan;
 sync_plan *sync_plan_make(worker *w, apr_pool_t *pool);
 
 /* Brings the plan in line with the tenants and with what administrators asked for; for the
- * housekeeper, once a second. */
-ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool);
+ * housekeeper, once a second. On failure c says why; what the plan knew stays. */
+ida_kind sync_plan_refresh(sync_plan *plan, store *main, ida_ctx *c);
 
 /* Starts the sync threads; sync_join waits for them at most until `until` (monotonic ms) and
  * returns how many are left. */

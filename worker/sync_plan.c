@@ -107,7 +107,7 @@ void sync_plan_asked(sync_plan *plan, sync_entry *taken, const store_directory *
     take_request(taken, state);
 }
 
-static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
+static ida_kind take_requests(sync_plan *plan, store *main, ida_ctx *c)
 {
     ida_kind kind = IDA_OK;
     pthread_mutex_lock(&plan->lock);
@@ -115,8 +115,7 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
     pthread_mutex_unlock(&plan->lock);
     for (; e && !kind; e = e->next) { /* entries are only ever added, in front */
         store_directory state;
-        kind = store_directory_get(main, worker_ctx(plan->w, pool), e->tenant, e->directory,
-                                   &state);
+        kind = store_directory_get(main, c, e->tenant, e->directory, &state);
         pthread_mutex_lock(&plan->lock);
         if (!kind && e->held && !state.hold_reason) {
             e->held = 0;
@@ -131,27 +130,27 @@ static ida_kind take_requests(sync_plan *plan, store *main, apr_pool_t *pool)
     return kind;
 }
 
-ida_kind sync_plan_refresh(sync_plan *plan, store *main, apr_pool_t *pool)
+ida_kind sync_plan_refresh(sync_plan *plan, store *main, ida_ctx *c)
 {
     const store_tenant_id *ids;
     int count = 0;
     if (hold_idle_reason(plan->w)) {
         return IDA_OK; /* with it every document would look forged */
     }
-    ida_kind kind = store_tenant_ids(main, worker_ctx(plan->w, pool), &ids, &count);
+    ida_kind kind = store_tenant_ids(main, c, &ids, &count);
     for (int i = 0; !kind && i < count; i++) {
         if (!revision_known(plan, &ids[i])) {
-            ida_ctx *c = worker_ctx(plan->w, pool);
+            ida_ctx *one = worker_ctx(plan->w, c->pool);
             /* One damaged document must not keep the others from being synced. */
-            if (take_tenant(plan, main, c, ids[i].id) && c->kind != IDA_SERVICE_UNAVAILABLE &&
-                !c->reason) { /* a document that must not be used was logged already */
+            if (take_tenant(plan, main, one, ids[i].id) && one->kind != IDA_SERVICE_UNAVAILABLE &&
+                !one->reason) { /* a document that must not be used was logged already */
                 ida_log(&plan->w->env, IDA_LOG_ERROR, "IDA0500",
                         "the document of tenant %s cannot be read: %s", ids[i].id,
-                        c->message ? c->message : "");
+                        one->message ? one->message : "");
             }
         }
     }
-    return kind ? kind : take_requests(plan, main, pool);
+    return kind ? kind : take_requests(plan, main, c);
 }
 
 int sync_plan_take(sync_plan *plan, sync_entry *out, sync_entry **taken)
