@@ -29,7 +29,8 @@ typedef struct sync_job {
     sync_entry e; /* a copy: the plan may change meanwhile */
     lease *lease;
     int forced;     /* --once: due or not */
-    int unanswered; /* out: it was not this worker's turn, so the request stays open */
+    int unanswered; /* out: the request stays open: it was not this worker's turn, or it could not
+                       be finished and its failure is no answer */
 } sync_job;
 
 /* --- the lease --- */
@@ -185,6 +186,7 @@ static void failed(sync_job *job, hold_known known, directory_error *e, int64_t 
     const sync_entry *en = &job->e;
     if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */
         *wait = FAILED_WAIT_MS;
+        job->unanswered = 1;
         return;
     }
     const char *message = e->message ? e->message : directory_class_text(e->class);
@@ -221,12 +223,14 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         rechecks_note_removed(&after);
     }
     ida_kind emptied = en->reset ? cache_reset(job->cache, c, en->tenant, en->directory) : IDA_OK;
-    if (emptied == IDA_CONFLICT) { /* idadminctl tenant delete empties it as well */
-        return 1;
-    }
     if (emptied) {
-        ida_log(&w->env, IDA_LOG_ERROR, "IDA0501", "the cache of tenant %s cannot be emptied: %s",
-                en->tenant, c->message ? c->message : "");
+        if (emptied != IDA_CONFLICT) { /* with it idadminctl tenant delete empties it as well */
+            ida_log(&w->env, IDA_LOG_ERROR, "IDA0501",
+                    "the cache of tenant %s cannot be emptied, which is tried again: %s",
+                    en->tenant, c->message ? c->message : "");
+        }
+        *wait = FAILED_WAIT_MS;
+        job->unanswered = 1; /* nothing else would ever empty it */
         return 1;
     }
     if (!en->present) {
@@ -275,6 +279,7 @@ static int may_begin(sync_job *job, const store_directory *health, int *first, i
     int64_t now = ida_now(&w->env);
     if (sync_state(job, &state)) {
         *wait = FAILED_WAIT_MS;
+        job->unanswered = 1;
         return 0;
     }
     *first = state.full_at == 0;
@@ -328,6 +333,16 @@ static int sync_leased(sync_job *job, const store_directory *health, int first, 
     return carry_out(job, hold_probe(job->w, job->main, job->pool, health), health, first, wait);
 }
 
+/* Tells who asked that it is done. */
+static void answer(const sync_job *job)
+{
+    const sync_entry *e = &job->e;
+    if (e->requested_at && !job->unanswered) {
+        store_sync_request_done(job->main, worker_ctx(job->w, job->pool), e->tenant, e->directory,
+                                e->requested_at);
+    }
+}
+
 /* 0 or 1 as carry_out; 0 when there was nothing to do. */
 static int sync_one(sync_job *job, int64_t *wait)
 {
@@ -342,30 +357,28 @@ static int sync_one(sync_job *job, int64_t *wait)
         return 1;
     }
     watch_holder(e, &health, ida_monotonic(&w->env));
-    if (may_begin(job, &health, &first, wait)) {
-        if (get_lease(job, &health, &ours) || !ours) {
-            *wait = BUSY_ELSEWHERE_MS;
-            job->unanswered = 1;
-            if (job->forced) { /* --once ends with 1: the log must say why */
-                ida_log(&w->env, IDA_LOG_INFO, NULL,
-                        "tenant %s, directory %s was not synced: worker %s is at it, or stopped "
-                        "less than a lease ago",
-                        e->tenant, ida_directory_name(e->directory),
-                        health.sync_owner ? health.sync_owner : "(unknown)");
-            }
-            return job->forced;
-        }
-        failed = sync_leased(job, &health, first, wait);
-        count_one(COUNT_SYNCS, ida_directory_name(e->directory), failed ? "failed" : "ok");
-        end_lease(job);
+    if (!may_begin(job, &health, &first, wait)) {
+        answer(job);
+        return 0;
     }
-    if (failed && !e->present) { /* nothing else will ever take these rows away */
+    if (get_lease(job, &health, &ours) || !ours) {
+        *wait = BUSY_ELSEWHERE_MS;
         job->unanswered = 1;
-        *wait = FAILED_WAIT_MS;
-    } else if (e->requested_at && !worker_stopping(w)) {
-        store_sync_request_done(job->main, worker_ctx(w, job->pool), e->tenant, e->directory,
-                                e->requested_at);
+        if (job->forced) { /* --once ends with 1: the log must say why */
+            ida_log(&w->env, IDA_LOG_INFO, NULL,
+                    "tenant %s, directory %s was not synced: worker %s is at it, or stopped "
+                    "less than a lease ago",
+                    e->tenant, ida_directory_name(e->directory),
+                    health.sync_owner ? health.sync_owner : "(unknown)");
+        }
+        return job->forced;
     }
+    failed = sync_leased(job, &health, first, wait);
+    count_one(COUNT_SYNCS, ida_directory_name(e->directory), failed ? "failed" : "ok");
+    /* Under the lease: a worker that got it and found the request still open would empty a cache
+     * again that was just filled. */
+    answer(job);
+    end_lease(job);
     return failed;
 }
 
@@ -390,7 +403,7 @@ static void sync_thread(hold_thread *t)
         }
         int64_t wait;
         sync_one(&job, &wait);
-        sync_plan_give_back(plan, taken, &job.e, wait, !job.unanswered && !worker_stopping(w));
+        sync_plan_give_back(plan, taken, &job.e, wait, !job.unanswered);
         apr_pool_clear(t->pool);
     }
     run_session_close_all(&sessions);

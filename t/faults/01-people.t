@@ -210,25 +210,17 @@ sub all_right {
 # The store refuses for a while to release the lease of a synchronisation: the worker that holds it
 # continues as soon as it can.
 sub own_lease {
-    my %refuse = (sqlite => ["CREATE TRIGGER refuse BEFORE UPDATE OF sync_owner ON directory_state "
-        . "WHEN NEW.sync_owner IS NULL BEGIN SELECT RAISE(ABORT, 'refused'); END",
-        'DROP TRIGGER refuse'],
-        postgresql => ["CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
-        . "RAISE EXCEPTION 'refused'; END \$\$; CREATE TRIGGER refuse BEFORE UPDATE ON "
-        . "directory_state FOR EACH ROW WHEN (NEW.sync_owner IS NULL) EXECUTE FUNCTION refuse()",
-        'DROP TRIGGER refuse ON directory_state; DROP FUNCTION refuse()']);
-    my ($on, $off) = @{ $refuse{ $stack->engine } };
     my $lease = sub { my ($row) = $stack->sql(
         "SELECT sync_owner, sync_fence FROM directory_state WHERE directory = 'onPremises'");
         return @$row };
     $worker->expect_log(qr/IDA01\d\d.*directory_sync_release/);
-    $stack->sql($on);
+    my $allow = $stack->refuse('directory_state', 'NEW.sync_owner IS NULL');
     my $asked = $worker->log_text;
     my ($owner, $fence);
     ok(within(sub { ($owner, $fence) = $lease->(); $owner
         && length $worker->log_text > length $asked }), 'a lease was not given back')
         or diag("$owner, $fence");
-    $stack->sql($off);
+    $allow->();
     # Far below the 60 s that another's would be left alone.
     ok(within(sub { my ($name, $now) = $lease->(); !$name && $now > $fence }),
         'its own worker takes it back at once') or diag(join ' ', map { $_ // '-' } $lease->());

@@ -157,6 +157,21 @@ sub sql {
     return @$rows;
 }
 
+# The store refuses an update of a row of this table where the condition (over OLD and NEW) holds,
+# until the block that is returned is called.
+sub refuse {
+    my ($self, $table, $condition) = @_;
+    my %how = (sqlite => ["CREATE TRIGGER refuse BEFORE UPDATE ON $table WHEN $condition BEGIN "
+        . "SELECT RAISE(ABORT, 'refused'); END", 'DROP TRIGGER refuse'],
+        postgresql => ["CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
+        . "RAISE EXCEPTION 'refused'; END \$\$; CREATE TRIGGER refuse BEFORE UPDATE ON $table "
+        . "FOR EACH ROW WHEN ($condition) EXECUTE FUNCTION refuse()",
+        "DROP TRIGGER refuse ON $table; DROP FUNCTION refuse()"]);
+    my ($on, $off) = @{ $how{ $self->engine } };
+    $self->sql($on);
+    return sub { $self->sql($off) };
+}
+
 # File of the audit key, which lies beside the seal key.
 sub audit_key {
     my ($self) = @_;
