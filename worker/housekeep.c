@@ -20,7 +20,6 @@
 #include "worker/retention.h"
 #include "worker/siem.h"
 
-#define SOON_MS 200
 #define OUTBOX_BATCHES 8 /* of one pass: then the spool has its turn */
 #define METRICS_MS 10000
 #define SHARE_MS 2000 /* how late a new worker is noticed by those that share limits with it */
@@ -31,8 +30,7 @@ typedef struct keeper {
     sync_plan *plan;
     store *main, *cache, *audit;
     retention *retention;
-    int soon; /* set by a duty that has more to do: it is called again after the others had their
-                 turn */
+    int64_t again; /* ms; set by a duty that wants to be called again before its time */
     queue_zone_changes *walls;
 } keeper;
 
@@ -235,7 +233,7 @@ static void walls(keeper *k, apr_pool_t *pool)
 
 static void retain(keeper *k, apr_pool_t *pool)
 {
-    k->soon = retention_step(k->retention, k->main, k->audit, pool);
+    k->again = retention_step(k->retention, k->main, k->audit, pool);
 }
 
 static void expiry(keeper *k, apr_pool_t *pool)
@@ -281,10 +279,10 @@ static void keeper_thread(hold_thread *t)
     while (!worker_stopping(w)) {
         for (size_t i = 0; i < DUTIES && !worker_stopping(w); i++) {
             if (ida_monotonic(&w->env) >= due[i]) {
-                k->soon = 0;
+                k->again = 0;
                 due[i] = ida_monotonic(&w->env) + duties[i].every;
                 duties[i].carry_out(k, t->pool);
-                due[i] = k->soon ? ida_monotonic(&w->env) + SOON_MS : due[i];
+                due[i] = k->again ? ida_monotonic(&w->env) + k->again : due[i];
                 apr_pool_clear(t->pool);
             }
         }

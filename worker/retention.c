@@ -20,6 +20,7 @@ struct retention {
     const store_tenant_id *ids;
     int count, at, begun; /* at: -1 for what belongs to no tenant */
     int kind;             /* of what is removed there: where the step before stopped */
+    int away;             /* the store could not be used somewhere in this round */
     /* of the step in hand */
     store *main, *audit;
     int64_t until;
@@ -104,6 +105,7 @@ static int begin(retention *t, store *main)
     apr_pool_clear(t->pool);
     t->at = -1;
     t->kind = 0;
+    t->away = 0;
     t->begun = store_tenant_ids(main, worker_ctx(t->w, t->pool), &t->ids, &t->count) == IDA_OK;
     return t->begun;
 }
@@ -137,7 +139,17 @@ static ida_kind of_one(retention *t, ida_ctx *c, int *left)
     return kind ? kind : carry_out(t, c, tenant, of_tenant, left);
 }
 
-int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
+static void say_put_off(const retention *t, const ida_ctx *c)
+{
+    const int nobody = t->at < 0;
+    ida_log(&t->w->env, IDA_LOG_WARN, "IDA0603",
+            "what is past its retention%s%s could not be removed; tried again in %s: %s",
+            nobody ? "" : " in tenant ", nobody ? "" : t->ids[t->at].id,
+            c->kind == IDA_SERVICE_UNAVAILABLE ? "a minute" : "an hour",
+            c->message ? c->message : ida_kind_text(c->kind));
+}
+
+int64_t retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
 {
     apr_pool_t *each;
     int left = 0;
@@ -145,7 +157,7 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
         return 0; /* with another key no document is to be followed */
     }
     if (!t->begun && !begin(t, main)) {
-        return 0; /* the store is away; the next round is as good */
+        return RETENTION_AWAY_MS;
     }
     t->main = main;
     t->audit = audit;
@@ -154,11 +166,8 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
     while (t->at < t->count && !left) {
         ida_ctx *c = worker_ctx(t->w, each);
         if (of_one(t, c, &left)) {
-            ida_log(
-                &t->w->env, IDA_LOG_WARN, "IDA0603",
-                "what is past its retention%s%s could not be removed; tried again in an hour: %s",
-                t->at < 0 ? "" : " in tenant ", t->at < 0 ? "" : t->ids[t->at].id,
-                c->message ? c->message : ida_kind_text(c->kind));
+            say_put_off(t, c);
+            t->away |= c->kind == IDA_SERVICE_UNAVAILABLE;
         }
         if (!left) {
             t->at++;
@@ -167,5 +176,5 @@ int retention_step(retention *t, store *main, store *audit, apr_pool_t *pool)
         apr_pool_clear(each);
     }
     t->begun = left;
-    return left && !worker_stopping(t->w);
+    return left ? RETENTION_MORE_MS : t->away ? RETENTION_AWAY_MS : 0;
 }

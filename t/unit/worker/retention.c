@@ -91,7 +91,7 @@ static int64_t verified(void)
 static int rounds(retention *t)
 {
     int steps = 1;
-    while (retention_step(t, s, audit, pool) && steps < 10000) {
+    while (retention_step(t, s, audit, pool) == RETENTION_MORE_MS && steps < 10000) {
         steps++;
     }
     return steps;
@@ -171,6 +171,12 @@ static void test_engine(int engine_number)
     one->outcome = "ok";
     store_audit_spool_batch(audit, fresh(), "node", "s2", 1, 0, &one, 1);
     is_int(verified(), 5, "the chain goes on");
+    store *away = store_with_key(
+        engine_number ? "pgsql:host=/nonexistent" : "sqlite3:/nonexistent/x.db", DB_INGEST);
+    is_int(retention_step(t, s, away, pool), RETENTION_AWAY_MS,
+           "what a store that is away did not do is tried again soon");
+    is_int(retention_step(t, away, audit, pool), RETENTION_AWAY_MS, "nor could it begin");
+    is_int(retention_step(t, s, audit, pool), 0, "and then at its own time");
     test_now_ms = now;
     store_disconnect(s);
     store_disconnect(audit);
