@@ -6,8 +6,8 @@
 
 #include "worker/hold/worker.h"
 
-#define RETENTION_STEP_MS 100 /* after this a step begins no further transaction */
-#define RETENTION_MORE_MS 200 /* between two steps of a round: the other duties have their turn */
+#define RETENTION_STEP_MS 100   /* after this a step begins no further transaction */
+#define RETENTION_MORE_MS 200   /* between two steps of a round: the other duties have their turn */
 #define RETENTION_AWAY_MS 60000 /* after a round in which the store was away or busy */
 
 typedef struct retention retention;
