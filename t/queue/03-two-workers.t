@@ -85,6 +85,24 @@ sub reset_once {
     is_deeply(\@refused, [], 'a reset that is done is not done again');
 }
 
+# A reset that the store refused is still asked for, and done when the store allows it.
+sub reset_kept {
+    my ($stack, @workers) = @_;
+    $_->expect_log(qr/IDA0501/, qr/IDA01\d\d.*sync_state_reset.*refused/) for @workers;
+    my $allow = $stack->refuse('cache.sync_state', 'NEW.full_at = 0 AND OLD.full_at <> 0');
+    $stack->ctl_ok('cache', 'reset', 'nordic');
+    ok(within(sub { grep { $_->log_has(qr/IDA0501.*nordic.*tried again/) } @workers }),
+        'a cache that cannot be emptied is told');
+    my $asked = sub { my ($row) = $stack->sql("SELECT sync_reset FROM directory_state WHERE"
+        . " tenant_id = 'nordic' AND sync_owner IS NULL"); $row && $row->[0] };
+    my $after = within($asked);
+    is($after, 1, 'when the worker has left it, it is asked for as before');
+    $allow->();
+    is($stack->ctl('sync', 'nordic', '--wait')->{exit}, 0, 'then it is done');
+    is_deeply([$stack->sql("SELECT sync_reset FROM directory_state WHERE tenant_id = 'nordic'")],
+        [['0']], 'and asked for no more');
+}
+
 # An immediate shutdown is a crash: connections break in the middle of transactions, what was
 # committed must be there afterwards.
 sub crash {
@@ -119,6 +137,7 @@ for_each_engine {
     my $second = $stack->new_worker;
     subtest shared_work => sub { shared_work($stack, $second) };
     subtest reset_once => sub { reset_once($stack) };
+    subtest reset_kept => sub { reset_kept($stack, $stack->worker, $second) };
     if ($server) {
         $_->expect_log(qr/IDA0/) for $stack->worker, $second;
         $stack->httpd->expect_log(qr/IDA01\d\d|IDA02\d\d/);

@@ -157,12 +157,14 @@ sub sql {
     return @$rows;
 }
 
-# The store refuses an update of a row of this table where the condition (over OLD and NEW) holds,
-# until the block that is returned is called.
+# The store refuses an update of a row of this table (cache.x and audit.x as in `sql`) where the
+# condition (over OLD and NEW) holds, until the block that is returned is called.
 sub refuse {
     my ($self, $table, $condition) = @_;
-    my %how = (sqlite => ["CREATE TRIGGER refuse BEFORE UPDATE ON $table WHEN $condition BEGIN "
-        . "SELECT RAISE(ABORT, 'refused'); END", 'DROP TRIGGER refuse'],
+    my ($file, $name) = $table =~ /^(\w+\.)?(\w+)$/;
+    my $trigger = ($file // '') . 'refuse';
+    my %how = (sqlite => ["CREATE TRIGGER $trigger BEFORE UPDATE ON $name WHEN $condition BEGIN "
+        . "SELECT RAISE(ABORT, 'refused'); END", "DROP TRIGGER $trigger"],
         postgresql => ["CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
         . "RAISE EXCEPTION 'refused'; END \$\$; CREATE TRIGGER refuse BEFORE UPDATE ON $table "
         . "FOR EACH ROW WHEN ($condition) EXECUTE FUNCTION refuse()",
