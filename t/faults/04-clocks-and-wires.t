@@ -126,7 +126,6 @@ for_each_engine {
     $stack->{worker} = $stack->new_worker(env => $fault->env, options => ['--threads', 1]);
     $stack->wait_synced;
     # The directory or the store cannot be reached, or not within a limit of the fast clock.
-    $stack->worker->expect_log(Idadmin::Test::PostgreSQL->away) if $server;
     $stack->worker->expect_log(Idadmin::Test::store_needed(),
         qr/IDA(?:01[0-2]\d|031[0-5]|032[0134]|0414|0503|0505|060\d)/);
     # A thread meets one dead connection after the other, each for as long as an answer may take.

@@ -143,7 +143,7 @@ $stack->httpd->stop;
 $stack->httpd->reconfigure(store => $both)->start;
 $stack->{worker} = $stack->new_worker(options => ['--threads', 4]);
 $stack->wait_synced;
-$stack->worker->expect_log(Idadmin::Test::PostgreSQL->away,
+$stack->worker->expect_log(Idadmin::Test::store_needed(),
     qr/IDA(?:01[0-2]\d|0300|031[0-2]|032[0134]|0503|0505|060\d|0500)/);
 $stack->httpd->expect_log(qr/IDA01\d\d/);
 

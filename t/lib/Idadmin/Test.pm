@@ -495,8 +495,8 @@ my $receiver_late  = qr/IDA\d+.*\ receiver\ .*\ cannot\ be\ reached:.*(?:timeout
 my $store_needed = qr/connection\ to\ the\ store\ is\ lost|store\ is\ (?:not\ reachable|busy)
     |store\ cannot\ be\ (?:used|written)|PostgreSQL\ cannot\ be\ reached/xi;
 
-# Whatever work needed a store that a test has broken: any log id may say so. The store's own line,
-# which has the reason (IDA01..), is expected apart.
+# Whatever work needed a store that a test has broken or stopped: any log id may say so. What else
+# the store's own line gives as the reason (IDA01..) is expected apart.
 sub store_needed { return $store_needed }
 
 # A clock that leaps ends the directory calls that are on their way (Idadmin::Test::Fault->leap).

@@ -22,11 +22,6 @@ sub bindir {
     return $bindir || undef;
 }
 
-# A line of a log whose reason is that the server went away, whatever work met that.
-sub away {
-    return qr/connection to the store is lost|store is not reachable|PostgreSQL cannot be reached/;
-}
-
 # Why PostgreSQL tests cannot run here, in words; '' when they can.
 sub skip_reason {
     return 'PostgreSQL server programs (initdb, postgres) are not installed' if !bindir();
