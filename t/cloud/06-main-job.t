@@ -331,9 +331,10 @@ sub told_meanwhile {
 # at once.
 sub refused_credentials {
     $stack->worker->expect_log(qr/IDA0314/);
-    # Of the task's calls: if a synchronisation took one of the two, no task would be refused.
-    $cloud->control(faults => { path => '^/users(?!/delta)', do => 'status', status => 401,
-        count => 2, error => { code => 'InvalidAuthenticationToken',
+    # Of the task's calls alone, and all of them: a synchronisation, which reads changes and sign-ins,
+    # must not take one of the two.
+    $cloud->control(faults => { path => '^/users/(?!delta)', do => 'status', status => 401,
+        error => { code => 'InvalidAuthenticationToken',
         message => 'Access token is not valid.' } });
     # How long is waited each time, by the worker's word: a call that was on its way and succeeds
     # ends the hold at once.
@@ -342,6 +343,7 @@ sub refused_credentials {
     my $once = leave_now("per.lundin\@$domain");
     ok(within(sub { (() = $holds->()) > $before }),
         'a token and the next one are refused: held');
+    $cloud->control(clearFaults => JSON::PP::true());
     cmp_ok(($holds->())[$before], '<=', 12, 'for ten seconds or so');
     hold_until(1);
     $stack->wait_task($once);
