@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cache/sync.h"
+#include "core/store/tenant.h"
 #include "worker/base/counts.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
@@ -145,7 +146,6 @@ static void note_expiry(sync_job *job, const session *s, const store_directory *
     }
 }
 
-/* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
 /* Reads the directory, once more on a new connection where that helps. */
 static directory_class read_directory(sync_job *job, ida_ctx *c, session **s,
                                       cache_summary *summary, directory_error *e)
@@ -180,17 +180,38 @@ static void log_synced(const sync_job *job, const cache_summary *summary, int fi
             (long long)summary->unresolved);
 }
 
-static void failed(sync_job *job, hold_known known, directory_error *e, int64_t *wait)
+/* 1: the company's document lost the directory while it was read: the company was deleted, or its
+ * document was replaced. 0 also when the store does not tell. */
+static int is_removed(const sync_job *job)
+{
+    ida_tenant *tenant;
+    ida_ctx *c = worker_ctx(job->w, job->pool);
+    ida_kind kind = store_tenant_get(job->main, c, job->e.tenant, &tenant, NULL);
+    return kind == IDA_NOT_FOUND || (!kind && !tenant->has_directory[job->e.directory]);
+}
+
+static void tell_removed(const sync_job *job, const char *what)
+{
+    ida_log(&job->w->env, IDA_LOG_INFO, NULL, "tenant %s has no directory %s any more: %s",
+            job->e.tenant, ida_directory_name(job->e.directory), what);
+}
+
+/* As carry_out. */
+static int failed(sync_job *job, hold_known known, directory_error *e, int64_t *wait)
 {
     worker *w = job->w;
     const sync_entry *en = &job->e;
     if (must_stop(job)) { /* the worker ends, or the lease went: no failure of the directory */
         *wait = FAILED_WAIT_MS;
         job->unanswered = 1;
-        return;
+        return 1;
+    }
+    *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
+    if (is_removed(job)) { /* whoever removed it asked that the cache be emptied as well */
+        tell_removed(job, "the sync that was reading it ends here");
+        return 0;
     }
     const char *message = e->message ? e->message : directory_class_text(e->class);
-    *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
     if (directory_holds(e->class)) {
         message = hold_put(w, job->main, job->pool, en->tenant, en->directory, known, e);
         *wait = 0; /* the hold says when */
@@ -199,8 +220,10 @@ static void failed(sync_job *job, hold_known known, directory_error *e, int64_t 
                 en->tenant, ida_directory_name(en->directory), message);
     }
     note_error(job, message);
+    return 1;
 }
 
+/* 0 on success, 1 when it failed or was stopped; *wait: until its next turn. */
 static int carry_out(sync_job *job, hold_known known, const store_directory *health, int first,
                      int64_t *wait)
 {
@@ -234,9 +257,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         return 1;
     }
     if (!en->present) {
-        ida_log(&w->env, IDA_LOG_INFO, NULL,
-                "tenant %s has no directory %s any more: what the cache held of it is gone",
-                en->tenant, ida_directory_name(en->directory));
+        tell_removed(job, "what the cache held of it is gone");
         return 0;
     }
     if (cache_expire(job->cache, c, en->tenant, en->directory)) {
@@ -264,8 +285,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         rechecks_carry_out(&after, s);
         return 0;
     }
-    failed(job, known, &e, wait);
-    return 1;
+    return failed(job, known, &e, wait);
 }
 
 /* Whether it is this worker's turn at all; *wait: until the next look. *first: the directory was

@@ -331,7 +331,7 @@ sub told_meanwhile {
 # at once.
 sub refused_credentials {
     $stack->worker->expect_log(qr/IDA0314/);
-    # Of the task's calls alone, and all of them: a synchronisation, which reads changes and sign-ins,
+    # Of the task's calls alone, and all of them: a synchronisation reads changes and sign-ins, and
     # must not take one of the two.
     $cloud->control(faults => { path => '^/users/(?!delta)', do => 'status', status => 401,
         error => { code => 'InvalidAuthenticationToken',
@@ -369,6 +369,25 @@ sub refused_credentials {
     Idadmin::Test::secret_file($file, Idadmin::Test::Cloud::client_secret() . "\n");
     $cloud->control(secret => Idadmin::Test::Cloud::client_secret(),
         expireTokens => JSON::PP::true());
+}
+
+# The company ends while its directory is read: that is no failure, and nothing of it comes back.
+# (What was counted before is forgotten here.)
+sub ends_while_read {
+    $cloud->control(resetCounters => JSON::PP::true(),
+        faults => { path => '^/users/delta', do => 'hold', when => 'after' });
+    ok(within(sub { grep { m{^GET /users/delta} } keys %{ $cloud->counters->{requests} } }),
+        'a synchronisation is on its way');
+    $stack->ctl_ok(qw(tenant pause acme));
+    $stack->ctl_ok(qw(tenant delete acme --discard-open --yes acme));
+    $cloud->control(clearFaults => JSON::PP::true(), release => JSON::PP::true());
+    my $log = sub { $stack->worker->log_text };
+    ok(within(sub { $log->() =~ /any more: the sync that was reading it ends here/ }),
+        'it ends when its answer is there');
+    ok(within(sub { $log->() =~ /any more: what the cache held of it is gone/ }),
+        'and the cache is emptied after it');
+    is_deeply([map { $_->[0] } $stack->sql("SELECT count(*) FROM cache.$_")], [0], "no $_")
+        for qw(directory_user membership staging);
 }
 
 # A leaver who is enabled by hand is reported as enabled as soon as the directory has been read, not
@@ -421,6 +440,10 @@ sub manager_from_queue {
     is($task->{attempts}, 0, 'no try is counted');
 }
 
+sub no_fault_of_its_own {
+    is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
+}
+
 on_one_engine {
     my ($engine) = @_;
     $clock = Idadmin::Test::Fault->new('idadmin-worker');
@@ -439,9 +462,11 @@ on_one_engine {
         enabled_by_hand own_word_has_its_time manager_from_queue late_replicas
         photo_without_mailbox never_seen refused_for_good
         comes_back told_meanwhile refused_credentials);
-    is($cloud->counters->{internalErrors} // 0, 0, 'the emulator had no fault of its own');
+    no_fault_of_its_own();
     is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [],
         'nothing was made twice');
+    subtest(ends_while_read => \&ends_while_read);
+    no_fault_of_its_own();
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $stack->stop;
 } 'calls of the cloud are the same on both engines; t/unit/queue and t/unit/cache run the '
