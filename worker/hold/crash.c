@@ -15,6 +15,10 @@
 #define SUSPECTS_MAX 128
 /* A process that has run for so long after a death clears its suspects. */
 #define STEADY_MS 60000
+/* A suspect of so many deaths is served with no other directory in use beside it. One of fewer is
+ * alone among the suspects only, and several directories that kill can each count a death for an
+ * innocent one that is served at the time. */
+#define ALONE_DEATHS 2
 #define TURN_NAP_MS 50
 #define STACK_SIZE 32768 /* of the handler: the thread's own may be what overflowed */
 
@@ -55,6 +59,7 @@ typedef struct crash_place {
 
 static _Atomic(crash_suspect *) served;   /* the suspect that is served alone now */
 static _Thread_local crash_suspect *turn; /* this thread's, when it serves one */
+static _Thread_local int turn_depth;      /* of the work for which it was taken */
 static _Thread_local crash_call *mine;
 static _Thread_local crash_place outer[DEPTH_MAX];
 static _Thread_local int depth;
@@ -125,26 +130,23 @@ static int is_counted(const crash_note *note, int at)
 }
 
 /* Counts one more death for each directory in use by the process. The culprit is the one that
- * was served alone when the process died again, or the only one in use at three deaths. */
+ * was in use alone when the process died again. */
 static int suspect_all(crash_note *note, int signal)
 {
-    int places = 0, often = 0, last = 0, third = 0;
+    int places = 0, last = 0;
+    crash_suspect *one = NULL;
     for (int i = 0; i < CALLS_MAX; i++) {
-        crash_suspect *s = note->calls[i].busy && !is_counted(note, i)
-                               ? suspect_made(note, &note->calls[i])
-                               : NULL;
-        if (s) {
+        if (note->calls[i].busy && !is_counted(note, i)) {
+            one = suspect_made(note, &note->calls[i]);
             places++;
             last = i;
-            often += ++s->deaths >= 3;
-            third = s->deaths >= 3 ? i : third;
+            if (one) {
+                one->deaths++;
+            }
         }
     }
-    const crash_call *alone = &note->calls[last];
-    crash_suspect *one = places == 1 ? suspect_of(note, alone->tenant, alone->directory) : NULL;
-    int found = one && one->deaths >= 2 ? last : often == 1 ? third : -1;
-    if (found >= 0) {
-        note->culprit = 1 + found;
+    if (places == 1 && one && one->deaths >= 2) {
+        note->culprit = 1 + last;
         note->signal = signal;
     }
     return places > 0;
@@ -169,34 +171,83 @@ int hold_crash_judge(crash_note *note, int signal, int64_t now)
     return known;
 }
 
-/* Waits until no other suspect is served, so that a death names this one. */
-static void take_turn(worker *w, const char *tenant, ida_directory_kind where)
+static int is_at_risk(worker *w)
 {
-    crash_suspect *s = suspect_of(shared, tenant, where);
-    while (s && s->deaths && !worker_stopping(w) &&
-           ida_monotonic(&w->env) - shared->begun < STEADY_MS) {
+    return !worker_stopping(w) && ida_monotonic(&w->env) - shared->begun < STEADY_MS;
+}
+
+static int is_alone(crash_suspect *s)
+{
+    return s && s->deaths >= ALONE_DEATHS;
+}
+
+static int others_work(void)
+{
+    for (int i = 0; i < shared->threads && i < CALLS_MAX; i++) {
+        if (shared->calls[i].busy && &shared->calls[i] != mine) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void is_at(const char *tenant, ida_directory_kind where)
+{
+    mine->busy = 0; /* a crash during this update then blames no directory rather than a mixture */
+    snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
+    mine->directory = where;
+    mine->busy = 1;
+}
+
+/* Waits until no other suspect is served, so that a death names this one. */
+static void take_turn(worker *w, crash_suspect *s)
+{
+    mine->busy = 0; /* whoever is to be alone must not wait for one that waits for its turn */
+    while (s->deaths && is_at_risk(w)) {
         crash_suspect *none = NULL;
         if (atomic_compare_exchange_strong(&served, &none, s)) {
             turn = s;
-            return;
+            turn_depth = depth;
+            break;
         }
         worker_nap(w, TURN_NAP_MS);
+    }
+    while (turn && is_alone(s) && others_work() && is_at_risk(w)) {
+        worker_nap(w, TURN_NAP_MS);
+    }
+}
+
+/* Others see this thread's mark before it looks at who is served, and whoever is served sets that
+ * before it looks at the marks: one of the two waits. What lies within other work goes on: whoever
+ * is to be alone waits for the end of all of it. */
+static void begin(worker *w, const char *tenant, ida_directory_kind where)
+{
+    crash_suspect *s = turn ? NULL : suspect_of(shared, tenant, where);
+    if (s) {
+        take_turn(w, s);
+    }
+    is_at(tenant, where);
+    while (!turn && !depth && is_alone(atomic_load(&served)) && is_at_risk(w)) {
+        mine->busy = 0;
+        worker_nap(w, TURN_NAP_MS);
+        is_at(tenant, where);
     }
 }
 
 /* Its work has ended, and the process lives. */
 static void give_turn(void)
 {
-    if (turn) {
+    if (turn && depth == turn_depth) {
         turn->deaths = 0;
         turn = NULL;
         atomic_store(&served, NULL);
     }
 }
 
-int hold_crash_waits(const char *tenant, ida_directory_kind where)
+int hold_crash_waits(worker *w, const char *tenant, ida_directory_kind where)
 {
-    return shared && atomic_load(&served) && suspect_of(shared, tenant, where);
+    crash_suspect *s = shared ? atomic_load(&served) : NULL;
+    return s && is_at_risk(w) && (is_alone(s) || suspect_of(shared, tenant, where));
 }
 
 /* --- the next process --- */
@@ -259,19 +310,11 @@ static ida_kind end_requests(worker *w, store *main, apr_pool_t *pool, const sto
     return store_check_done(main, worker_ctx(w, pool), &check, ida_json_text(pool, lines));
 }
 
-int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
+/* The directory in which the process before this one died is left alone for a while. 0: the store
+ * cannot be used. */
+static int hold_suspect(worker *w, store *main, apr_pool_t *pool, const char *before_us)
 {
     store_directory state;
-    char before_us[sizeof w->id];
-    if (w->starts == 1) {
-        return 1;
-    }
-    name(w, w->starts - 1, before_us);
-    /* In this order: at no moment does it look as if no worker ran. */
-    if (hold_seen(w, main, worker_ctx(w, pool)) ||
-        store_worker_gone(main, worker_ctx(w, pool), before_us)) {
-        return 0;
-    }
     if (!w->suspect.signal) {
         return 1;
     }
@@ -293,6 +336,19 @@ int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
     return !end_requests(w, main, pool, &state, before_us, why);
 }
 
+int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
+{
+    char before_us[sizeof w->id];
+    if (w->starts == 1) {
+        return 1;
+    }
+    name(w, w->starts - 1, before_us);
+    /* In this order: at no moment does it look as if no worker ran, and whoever takes over what the
+     * dead one had in hand finds the hold. */
+    return !hold_seen(w, main, worker_ctx(w, pool)) && hold_suspect(w, main, pool, before_us) &&
+           !store_worker_gone(main, worker_ctx(w, pool), before_us);
+}
+
 /* The place of a thread is its own for as long as the process lives. */
 static crash_call *place(void)
 {
@@ -307,26 +363,15 @@ static crash_call *place(void)
     return &shared->calls[at];
 }
 
-static void is_at(const char *tenant, ida_directory_kind where)
-{
-    mine->busy = 0; /* a crash during this update then blames no directory rather than a mixture */
-    snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
-    mine->directory = where;
-    mine->busy = 1;
-}
-
 void hold_crash_call_begins(worker *w, const char *tenant, ida_directory_kind where)
 {
     mine = mine || !w->service[0] ? mine : place();
-    if (mine && !depth) {
-        take_turn(w, tenant, where);
-    }
     if (mine && depth < DEPTH_MAX) {
         if (depth) {
             memcpy(outer[depth].tenant, mine->tenant, sizeof outer[depth].tenant);
             outer[depth].directory = mine->directory;
         }
-        is_at(tenant, where);
+        begin(w, tenant, where);
     }
     depth++;
 }
@@ -336,8 +381,8 @@ void hold_crash_call_ends(void)
     depth--;
     if (mine && !depth) {
         mine->busy = 0;
-        give_turn();
     } else if (mine && depth < DEPTH_MAX) {
         is_at(outer[depth].tenant, outer[depth].directory);
     }
+    give_turn();
 }

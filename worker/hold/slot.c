@@ -35,7 +35,7 @@ int hold_take(worker *w, int slot, const char *tenant, ida_directory_kind where,
             taken |= s->busy && strcmp(s->task, task) == 0;
         }
     }
-    int may = !taken && there <= free && !hold_crash_waits(tenant, where);
+    int may = !taken && there <= free && !hold_crash_waits(w, tenant, where);
     if (may) {
         begin(&w->calls[slot], tenant, where, task);
     }
