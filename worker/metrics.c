@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -137,13 +138,13 @@ static void put_all(ida_metrics *m, const figures *f)
 /* --- the file --- */
 
 /* Whole or not at all: a new file takes the place of the old one. Other processes may write into
- * this directory, so an existing file of that name is never opened. 0, or errno. */
+ * this directory, another worker of this spool among them, so the new file is nobody else's. 0, or
+ * errno. */
 static int replace_file(apr_pool_t *pool, const char *spool, const char *text, size_t len)
 {
-    const char *path = apr_pstrcat(pool, spool, "/" IDA_METRICS_FILE, NULL),
-               *fresh = apr_pstrcat(pool, path, ".new", NULL);
-    unlink(fresh);
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), failed = 0;
+    const char *path = apr_pstrcat(pool, spool, "/" IDA_METRICS_FILE, NULL);
+    char *fresh = apr_pstrcat(pool, path, ".XXXXXX", NULL);
+    int fd = mkostemp(fresh, O_CLOEXEC), failed = 0;
     if (fd < 0) {
         return errno;
     }
@@ -154,6 +155,9 @@ static int replace_file(apr_pool_t *pool, const char *spool, const char *text, s
     close(fd);
     if (!failed && rename(fresh, path) != 0) {
         failed = errno;
+    }
+    if (failed) {
+        unlink(fresh);
     }
     return failed;
 }
