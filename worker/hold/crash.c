@@ -57,9 +57,9 @@ typedef struct crash_place {
     ida_directory_kind directory;
 } crash_place;
 
-static _Atomic(crash_suspect *) served;   /* the suspect that is served alone now */
-static _Thread_local crash_suspect *turn; /* this thread's, when it serves one */
-static _Thread_local int turn_depth;      /* of the work for which it was taken */
+static _Atomic(crash_suspect *) served; /* the suspect that is served alone now */
+/* Those that this thread serves, by the depth of the work; `served` is the innermost. */
+static _Thread_local crash_suspect *turns[DEPTH_MAX];
 static _Thread_local crash_call *mine;
 static _Thread_local crash_place outer[DEPTH_MAX];
 static _Thread_local int depth;
@@ -199,20 +199,29 @@ static void is_at(const char *tenant, ida_directory_kind where)
     mine->busy = 1;
 }
 
-/* Waits until no other suspect is served, so that a death names this one. */
+/* The innermost suspect that this thread serves; NULL: none. */
+static crash_suspect *innermost(void)
+{
+    crash_suspect *s = NULL;
+    for (int i = 0; i < DEPTH_MAX; i++) {
+        s = turns[i] ? turns[i] : s;
+    }
+    return s;
+}
+
+/* Waits until no other thread serves a suspect, so that a death names this one. */
 static void take_turn(worker *w, crash_suspect *s)
 {
     mine->busy = 0; /* whoever is to be alone must not wait for one that waits for its turn */
     while (s->deaths && is_at_risk(w)) {
-        crash_suspect *none = NULL;
-        if (atomic_compare_exchange_strong(&served, &none, s)) {
-            turn = s;
-            turn_depth = depth;
+        crash_suspect *expected = innermost();
+        if (atomic_compare_exchange_strong(&served, &expected, s)) {
+            turns[depth] = s;
             break;
         }
         worker_nap(w, TURN_NAP_MS);
     }
-    while (turn && is_alone(s) && others_work() && is_at_risk(w)) {
+    while (turns[depth] && is_alone(s) && others_work() && is_at_risk(w)) {
         worker_nap(w, TURN_NAP_MS);
     }
 }
@@ -222,12 +231,12 @@ static void take_turn(worker *w, crash_suspect *s)
  * is to be alone waits for the end of all of it. */
 static void begin(worker *w, const char *tenant, ida_directory_kind where)
 {
-    crash_suspect *s = turn ? NULL : suspect_of(shared, tenant, where);
-    if (s) {
+    crash_suspect *s = suspect_of(shared, tenant, where);
+    if (s && s != innermost()) {
         take_turn(w, s);
     }
     is_at(tenant, where);
-    while (!turn && !depth && is_alone(atomic_load(&served)) && is_at_risk(w)) {
+    while (!depth && !turns[0] && is_alone(atomic_load(&served)) && is_at_risk(w)) {
         mine->busy = 0;
         worker_nap(w, TURN_NAP_MS);
         is_at(tenant, where);
@@ -237,10 +246,10 @@ static void begin(worker *w, const char *tenant, ida_directory_kind where)
 /* Its work has ended, and the process lives. */
 static void give_turn(void)
 {
-    if (turn && depth == turn_depth) {
-        turn->deaths = 0;
-        turn = NULL;
-        atomic_store(&served, NULL);
+    if (depth < DEPTH_MAX && turns[depth]) {
+        turns[depth]->deaths = 0;
+        turns[depth] = NULL;
+        atomic_store(&served, innermost());
     }
 }
 

@@ -162,6 +162,30 @@ static void alone(void)
     held_is("fourth", "at the third death it was alone");
 }
 
+static void *comes_late(void *tenant)
+{
+    sem_post(&in);
+    hold_crash_call_begins(&w, tenant, ON_PREMISES);
+    pause();
+    return NULL;
+}
+
+static void others_wait(void)
+{
+    start(works, "fourth");
+    start(comes_late, "late");
+    apr_sleep(200000); /* as above */
+}
+
+/* And nothing else begins meanwhile. */
+static void stays_alone(void)
+{
+    process(first_beside);
+    process(other_beside);
+    process(others_wait);
+    held_is("fourth", "nobody came in beside it");
+}
+
 static void *within(void *tenant)
 {
     hold_crash_call_begins(&w, tenant, IDA_DIR_CLOUD);
@@ -203,6 +227,51 @@ static void nested(void)
     held_is("nested", "the inner one, at its second death");
 }
 
+static void *lies_in_cloud(void *tenant)
+{
+    hold_crash_call_begins(&w, tenant, IDA_DIR_CLOUD);
+    sem_post(&in);
+    pause();
+    return NULL;
+}
+
+static void outer_beside(void)
+{
+    start(lies_in_cloud, "nested");
+    start(works, INNOCENT);
+}
+
+static void within_beside_other(void)
+{
+    start(lies_within, "nested");
+    start(works, "other");
+}
+
+static void within_beside_another(void)
+{
+    start(lies_within, "nested");
+    start(works, "another");
+}
+
+static void within_waits_for_more(void)
+{
+    start(works, "more");
+    start(within, "nested");
+    apr_sleep(200000); /* as above */
+    sem_post(&go);
+    pause();
+}
+
+/* The same where the outer one is a suspect too. */
+static void nested_in_suspect(void)
+{
+    process(outer_beside);
+    process(within_beside_other);
+    process(within_beside_another);
+    process(within_waits_for_more);
+    held_is("nested", "the inner one within a suspect, at its third death");
+}
+
 static void anew(void (*part)(void))
 {
     note = hold_crash_note_make();
@@ -215,6 +284,8 @@ int main(void)
     held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     anew(by_chance);
     anew(alone);
+    anew(stays_alone);
     anew(nested);
+    anew(nested_in_suspect);
     return done();
 }
