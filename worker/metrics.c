@@ -137,9 +137,9 @@ static void put_all(ida_metrics *m, const figures *f)
 
 /* --- the file --- */
 
-/* Whole or not at all: a new file takes the place of the old one. Other processes may write into
- * this directory, another worker of this spool among them, so the new file is nobody else's. 0, or
- * errno. */
+/* Writes a new file and renames it, so that readers see the old file or the whole new one. Other
+ * processes write into this directory, and there may be a second worker, so the name of the new
+ * file is unique. Returns 0 or errno. */
 static int replace_file(apr_pool_t *pool, const char *spool, const char *text, size_t len)
 {
     const char *path = apr_pstrcat(pool, spool, "/" IDA_METRICS_FILE, NULL);

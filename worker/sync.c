@@ -207,7 +207,7 @@ static int failed(sync_job *job, hold_known known, directory_error *e, int64_t *
         return 1;
     }
     *wait = FAILED_WAIT_MS < en->interval ? FAILED_WAIT_MS : en->interval;
-    if (is_removed(job)) { /* whoever removed it asked that the cache be emptied as well */
+    if (is_removed(job)) { /* the removal also requested that the cache be emptied */
         tell_removed(job, "the sync that was reading it ends here");
         return 0;
     }

@@ -212,7 +212,7 @@ static crash_suspect *innermost(void)
 /* Waits until no other thread serves a suspect, so that a death names this one. */
 static void take_turn(worker *w, crash_suspect *s)
 {
-    mine->busy = 0; /* whoever is to be alone must not wait for one that waits for its turn */
+    mine->busy = 0; /* a thread that waits is not at work: a suspect may be served alone now */
     while (s->deaths && is_at_risk(w)) {
         crash_suspect *expected = innermost();
         if (atomic_compare_exchange_strong(&served, &expected, s)) {
@@ -226,9 +226,9 @@ static void take_turn(worker *w, crash_suspect *s)
     }
 }
 
-/* Others see this thread's mark before it looks at who is served, and whoever is served sets that
- * before it looks at the marks: one of the two waits. What lies within other work goes on: whoever
- * is to be alone waits for the end of all of it. */
+/* A thread sets its mark before it reads `served`, and a suspect's thread sets `served` before it
+ * reads the marks, so at least one of the two waits. Nested work does not wait here: the suspect's
+ * thread waits until the outer work has ended, and both would wait for ever. */
 static void begin(worker *w, const char *tenant, ida_directory_kind where)
 {
     crash_suspect *s = suspect_of(shared, tenant, where);
@@ -352,8 +352,8 @@ int hold_crash_settled(worker *w, store *main, apr_pool_t *pool)
         return 1;
     }
     name(w, w->starts - 1, before_us);
-    /* In this order: at no moment does it look as if no worker ran, and whoever takes over what the
-     * dead one had in hand finds the hold. */
+    /* In this order there is always a registered worker, and a worker that takes over the tasks of
+     * the dead process finds the hold. */
     return !hold_seen(w, main, worker_ctx(w, pool)) && hold_suspect(w, main, pool, before_us) &&
            !store_worker_gone(main, worker_ctx(w, pool), before_us);
 }

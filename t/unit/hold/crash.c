@@ -90,6 +90,21 @@ static void start(void *(*work)(void *), const char *tenant)
     sem_wait(&in);
 }
 
+/* Gives a thread that wrongly does not wait the time to begin. When all wait as they should, the
+ * length of the pause makes no difference. */
+static void pause_briefly(void)
+{
+    apr_sleep(200000);
+}
+
+/* Ends the work that has begun; the process lives until a waiting thread kills it. */
+static void end_later(void)
+{
+    pause_briefly();
+    sem_post(&go);
+    pause();
+}
+
 static void beside_first(void)
 {
     start(works, INNOCENT);
@@ -110,9 +125,7 @@ static void after_it(void)
     if (!hold_crash_waits(&w, "third", ON_PREMISES)) {
         _exit(1); /* is seen: no signal */
     }
-    apr_sleep(200000); /* for one that does not wait to be found; decides nothing otherwise */
-    sem_post(&go);
-    pause();
+    end_later();
 }
 
 /* The innocent one is no suspect any more, and the other one is alone among the suspects. */
@@ -148,12 +161,10 @@ static void other_ends_first(void)
 {
     start(works, "another");
     start(kills, "fourth");
-    apr_sleep(200000); /* as above */
-    sem_post(&go);
-    pause();
+    end_later();
 }
 
-/* Whoever has two deaths waits until nothing else is in use, so that the third names it. */
+/* A directory with two deaths waits until no other is in use, so that the third death names it. */
 static void alone(void)
 {
     process(first_beside);
@@ -174,7 +185,7 @@ static void others_wait(void)
 {
     start(works, "fourth");
     start(comes_late, "late");
-    apr_sleep(200000); /* as above */
+    pause_briefly();
 }
 
 /* And nothing else begins meanwhile. */
@@ -214,9 +225,7 @@ static void within_waits(void)
 {
     start(works, INNOCENT);
     start(within, "nested");
-    apr_sleep(200000); /* as above */
-    sem_post(&go);
-    pause();
+    end_later();
 }
 
 /* Work for one directory within that of another one: the inner one takes its turn as well. */
@@ -257,9 +266,7 @@ static void within_waits_for_more(void)
 {
     start(works, "more");
     start(within, "nested");
-    apr_sleep(200000); /* as above */
-    sem_post(&go);
-    pause();
+    end_later();
 }
 
 /* The same where the outer one is a suspect too. */
