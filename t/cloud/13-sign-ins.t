@@ -62,7 +62,8 @@ for_each_stack {
         { cloud => $stack->cloud_document(signInInterval => '1s') }));
     ok within(sub { $seen->()->{user}{signInActivity}{lastSuccessfulSignInAt} }),
         'with signInInterval of a second it is told';
-    cmp_ok $seen->()->{signInsAsOf}, 'gt', $before->{signInsAsOf}, 'as of a later time';
+    # The time is of a synchronisation that has ended, the sign-in is shown before that.
+    ok within(sub { $seen->()->{signInsAsOf} gt $before->{signInsAsOf} }), 'as of a later time';
     is_deeply $unused->(), idle($cloud, $e3->{skuId}, 90), 'and one less is found';
 } cloud => {}, one_engine => 'the words of the directory are the subject; '
     . 't/unit/operation/people_search.c searches by licence and sign-in on both';
