@@ -1,6 +1,6 @@
 /* Preloaded into every process of a run: each fsync, connect, begin and commit takes so many
  * milliseconds longer, as on a slow disk and a far network (IDADMIN_SLOW="fsync=20 connect=10
- * begin=50 commit=50"). A transaction then begins late and its process learns late that it is
+ * begin=20 commit=50"). A transaction then begins late and its process learns late that it is
  * done: what several of them write, or a directory and they, is seen half done by everybody else.
  * No test may fail by it. Knows nothing of what the programs do. */
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 # skipped everything proves nothing. Failures are repeated at the end.
 #
 # To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy during
-# the run, IDADMIN_SLOW="fsync=20 connect=10 begin=50 commit=50" makes each such call take so many
+# the run, IDADMIN_SLOW="fsync=20 connect=10 begin=20 commit=50" makes each such call take so many
 # ms longer.
 use strict;
 use warnings;

@@ -54,5 +54,5 @@ my @each = qw(sqlite postgresql);
     { name => 'suite', make => 'check', parts => 10 },
     { name => 'suite-busy', make => 'check', parts => 10, environment => { IDADMIN_BUSY => 2 } },
     { name => 'suite-slow', make => 'check', parts => 2,
-        environment => { IDADMIN_SLOW => 'fsync=20 connect=10 begin=50 commit=50' } },
+        environment => { IDADMIN_SLOW => 'fsync=20 connect=10 begin=20 commit=50' } },
 );
