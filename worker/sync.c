@@ -256,7 +256,8 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         job->unanswered = 1; /* nothing else would ever empty it */
         return 1;
     }
-    if (!en->present) {
+    /* The plan may have read the request to empty it, and not yet the document. */
+    if (!en->present || (en->reset && is_removed(job))) {
         tell_removed(job, "what the cache held of it is gone");
         return 0;
     }
