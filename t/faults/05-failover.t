@@ -18,7 +18,7 @@ my $callers   = 3;
 my $domain    = $Idadmin::Test::Slapd::domain;
 
 plan skip_all => Idadmin::Test::PostgreSQL->skip_reason if Idadmin::Test::PostgreSQL->skip_reason;
-plan skip_all => 'of PostgreSQL alone' if ($ENV{IDADMIN_ENGINE} // 'postgresql') ne 'postgresql';
+plan skip_all => 'of PostgreSQL alone' if !grep { $_ eq 'postgresql' } Idadmin::Test::engines();
 
 my $journal = tempdir() . '/journal';
 my $stack;

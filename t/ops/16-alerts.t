@@ -31,8 +31,8 @@ sub rules {
 
 sub start {
     my ($text, @ports) = @_;
-    my $dir  = tempdir() . '/prometheus';
     my $port = free_port();
+    my $dir  = tempdir() . "/prometheus$port";
     mkdir $dir or die $!;
     spew("$dir/rules.yml", $text);
     spew("$dir/prometheus.yml", <<"YML");

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(for_each_engine json_text secret_file slurp spew within);
+use Idadmin::Test qw(json_text on_one_engine secret_file slurp spew within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Photo ();
 use Idadmin::Test::Smtp ();
@@ -288,10 +288,8 @@ sub refused_at_apply {
         qr/actions\[2\]\.url: must begin with https/;
 }
 
-for_each_engine {
+on_one_engine {
     my ($engine) = @_;
-    plan(skip_all => 'the rules are the same on both engines: SQLite is asked')
-        if $engine ne 'sqlite' && !$ENV{IDADMIN_ENGINE};
     begin_companies($engine);
     subtest(transient => \&transient);
     subtest(failures => \&failures);
@@ -301,6 +299,6 @@ for_each_engine {
     subtest(changed_meanwhile => \&changed_meanwhile);
     subtest(refused_at_apply => \&refused_at_apply);
     end_companies();
-};
+} 'the rules of actions are the subject; t/queue/08-workflows.t carries them out on both';
 
 done_testing();

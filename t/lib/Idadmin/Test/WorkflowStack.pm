@@ -18,9 +18,7 @@ our @EXPORT = qw($people $true $false $smtp $hook $stack $other begin_companies 
 
 our $people = $Idadmin::Test::Slapd::people;
 our ($true, $false) = (JSON::PP::true(), JSON::PP::false());
-our ($smtp, $hook) = (Idadmin::Test::Smtp->new(auth => { user => 'identity',
-    password => 'm4il-secret' }), Idadmin::Test::Webhook->new);
-our ($stack, $other);
+our ($smtp, $hook, $stack, $other);    # new ones for each engine
 
 sub call_hook { my ($path, %more) = @_;
     return act(callWebhook => url => $hook->url($path), secretFile => $hook->secret,
@@ -77,6 +75,8 @@ sub templates { return [{ name => 'Developer', groups => ['Engineering'], licens
 
 sub begin_companies {
     my ($engine) = @_;
+    $smtp = Idadmin::Test::Smtp->new(auth => { user => 'identity', password => 'm4il-secret' });
+    $hook = Idadmin::Test::Webhook->new;
     $stack = Idadmin::Test::Stack->new(engine => $engine,
         slapd => {
         ldif => "dn: ou=former,$people\nobjectClass: organizationalUnit\nou: former\n\n" },
@@ -94,6 +94,7 @@ sub end_companies {
     is($stack->worker->stop, 0, 'the worker ends cleanly');
     $other->cloud->stop;
     $stack->stop;
+    $_->stop for $smtp, $hook;
 }
 
 1;
