@@ -14,6 +14,7 @@
 
 #define DUMP "store.sql"
 #define COMPLAINT_MAX 2000
+#define LOOK_MS 100
 
 extern char **environ;
 
@@ -123,21 +124,30 @@ ida_kind pg_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *n
     return kind;
 }
 
+/* A program that has ended, or a connection that this one has closed, may still be listed: its
+ * process of the server goes when it has come to read that. */
 ida_kind pg_in_use(const char *rest, ida_ctx *c, apr_pool_t *pool, const char **by)
 {
     db *d;
     *by = NULL;
     ida_kind kind = db_postgresql.open(&d, rest, DB_REQUEST, 1, c, pool);
-    if (!kind) {
+    if (kind) {
+        return kind;
+    }
+    for (int waited = 0;; waited += LOOK_MS) {
         kind = text_of((pg_db *)d, c, "who is connected",
                        "SELECT string_agg(format('%s (%s, process %s)', application_name, usename,"
                        " pid), ', ' ORDER BY pid) FROM pg_stat_activity WHERE datname ="
                        " current_database() AND pid <> pg_backend_pid() AND application_name LIKE"
                        " 'idadmin %'",
                        by);
-        *by = kind || !**by ? NULL : ida_printf(c->pool, "connected are %s", *by);
-        d->driver->close(d);
+        if (kind || !**by || waited >= DB_PATIENCE_MS) {
+            break;
+        }
+        apr_sleep((apr_interval_time_t)LOOK_MS * 1000);
     }
+    *by = kind || !**by ? NULL : ida_printf(c->pool, "connected are %s", *by);
+    d->driver->close(d);
     return kind;
 }
 

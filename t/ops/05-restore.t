@@ -152,10 +152,10 @@ sub lose_everything {
 # is made anew), to a balancer.
 sub answers {
     my ($stack, $task) = @_;
+    my $read   = $stack->get('/v1/api/tasks');    # first, as a read keeps to an idle connection
     my $change = $stack->delete("/v1/api/task?id=$task");
     my $ready  = $stack->httpd->client->request('GET', '/health/ready');
-    return ($change, $stack->get('/v1/api/tasks')->{status}, $change->{status},
-        $ready->{status});
+    return ($change, map { $_->{status} } $read, $change, $ready);
 }
 
 # An upgrade under a running worker and httpd: refused while the worker is seen; a worker that was
@@ -207,10 +207,7 @@ sub wrong_order {
 sub newer_schema {
     my ($stack, @backup) = @_;
     my $next = { program => 'idadminctl-next' };
-    my $restored;
-    # PostgreSQL may not have noticed yet that the programs are gone.
-    within(sub { $restored = $stack->ctl('restore', @backup, '--json', $next);
-        "$restored->{out}$restored->{err}" !~ /The store is in use/ });
+    my $restored = $stack->ctl('restore', @backup, '--json', $next);
     is($restored->{exit}, 0, 'restored by the next version') or diag $restored->{err};
     ok((grep {/900-made-up applied/} @{ $restored->{json}{steps} }), 'which upgrades it');
     is(scalar @{ $restored->{json}{held} }, 2, 'and holds the same');
