@@ -5,7 +5,8 @@
 #
 # To find tests that depend on a quiet machine: IDADMIN_BUSY=2 keeps so many processors busy during
 # the run, IDADMIN_SLOW="fsync=20 connect=10 begin=20 commit=50" makes each such call take so many
-# ms longer.
+# ms longer. To find those that depend on the day: IDADMIN_CLOCK="2028-02-29 22:55" (UTC) is what
+# the clock shows when the run begins.
 use strict;
 use warnings;
 use FindBin ();
@@ -16,6 +17,7 @@ use File::Temp ();
 use Idadmin::Test::Machine ();
 use POSIX ();
 use TAP::Harness ();
+use Time::Local ();
 
 my $source = $ENV{IDADMIN_SRC}   // die "IDADMIN_SRC is not set\n";
 my $build  = $ENV{IDADMIN_BUILD} // die "IDADMIN_BUILD is not set\n";
@@ -36,7 +38,8 @@ printf "Machine: %.0f ms for a fixed piece of work, %.2f ms for an fsync; limits
     1000 * $machine->{work}, 1000 * $machine->{sync}, 't/ALONE', $pace;
 
 my @busy = map { busy_loop() } 1 .. ($ENV{IDADMIN_BUSY} || 0);
-slow_calls() if $ENV{IDADMIN_SLOW};
+slow_calls()  if $ENV{IDADMIN_SLOW};
+other_clock() if $ENV{IDADMIN_CLOCK};
 my $server = $ENV{IDADMIN_TEST_PGSQL} ? undef : start_server();
 my %alone  = map { $_ => 1 } alone();
 my @last   = grep { $alone{ name_of($_) } } @programs;
@@ -129,6 +132,19 @@ sub slow_calls {
     chmod 0755, "$dir";
     File::Copy::copy("$build/faults/slow.so", "$dir/slow.so") or die "faults/slow.so: $!\n";
     $ENV{LD_PRELOAD} = "$dir/slow.so";
+}
+
+# The time since the start stays what it is: only the date is another.
+sub other_clock {
+    my ($library) = glob '/usr/lib/*/faketime/libfaketimeMT.so.1';
+    $library // die "IDADMIN_CLOCK needs libfaketime (Debian: apt install libfaketime)\n";
+    my ($year, $month, $day, $hour, $minute) =
+        $ENV{IDADMIN_CLOCK} =~ /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d)$/
+        or die "IDADMIN_CLOCK must be an instant in UTC, written YYYY-MM-DD HH:MM\n";
+    my $ahead = Time::Local::timegm(0, $minute, $hour, $day, $month - 1, $year) - time;
+    $ENV{LD_PRELOAD} = join ' ', grep {defined} $ENV{LD_PRELOAD}, $library;
+    $ENV{FAKETIME} = sprintf '%+d', $ahead;
+    $ENV{DONT_FAKE_MONOTONIC} = 1;
 }
 
 # -- the PostgreSQL of the run
