@@ -56,11 +56,11 @@ sub names {
 
 sub moments {
     my %moments = (
-        '2027-03-28 02:30' => ['2027-03-28T01:00:00Z', 'skipped'],
-        '2027-03-28 03:00' => ['2027-03-28T01:00:00Z', undef],
-        '2027-10-31 02:30' => ['2027-10-31T00:30:00Z', 'doubled'],
-        '2027-10-31 01:59' => ['2027-10-30T23:59:00Z', undef],
-        '2027-10-31 03:00' => ['2027-10-31T02:00:00Z', undef],
+        '2031-03-30 02:30' => ['2031-03-30T01:00:00Z', 'skipped'],
+        '2031-03-30 03:00' => ['2031-03-30T01:00:00Z', undef],
+        '2031-10-26 02:30' => ['2031-10-26T00:30:00Z', 'doubled'],
+        '2031-10-26 01:59' => ['2031-10-25T23:59:00Z', undef],
+        '2031-10-26 03:00' => ['2031-10-26T02:00:00Z', undef],
     );
     for my $when (sort keys %moments) {
         my ($date, $time) = split / /, $when;
@@ -79,7 +79,7 @@ sub moments {
         ['A B', 'Europe/Stockholm', undef, 'limit', 'used'], 'a plan of REST tells the same');
     my $id = hire(surname => 'Flytt')->{json}{data}{taskId};
     my $moved = $as{operator}->request('PATCH', '/task', { id => $id, dryRun => 'true' },
-        body => { date => '2027-03-28', time => '02:30' });
+        body => { date => '2031-03-30', time => '02:30' });
     is($moved->{json}{data}{plan}{adjustment}, 'skipped', 'and that of a move');
 }
 

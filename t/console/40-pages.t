@@ -19,7 +19,7 @@ my @pages   = (
     (map { [$_ => $_] } qw(overview people tasks access workflows hygiene log keys company hire
         calendar)),
     (map { ["settings-$_" => "settings/$_"] } qw(receivers catalog document)),
-    [workflow => 'workflows/Leaver'], ['calendar-day' => 'calendar/2027-03-28'],
+    [workflow => 'workflows/Leaver'], ['calendar-day' => 'calendar/2031-03-30'],
     (map { [$_ => "tasks?tab=$_"] } qw(needs queued done all)),
     (map { ["task-$_" => 'task/' . $company->task($_)] }
         qw(done left failed attention skipped braked cancelled)),

@@ -60,7 +60,7 @@ subtest 'a hire is looked at, queued and called off' => sub {
     ready_at('hire');
     $browser->type('[name=firstname]', 'Maja');
     $browser->type('[name=surname]', 'Ström');
-    $browser->type('[name=date]', '2027-03-28');
+    $browser->type('[name=date]', '2031-03-30');
     $browser->type('[name=time]', '02:30');
     $browser->until('the preview tells the account', sub {
         $browser->text('main') =~ /maja\.strom\@nordic\.example/ });

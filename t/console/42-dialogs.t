@@ -124,7 +124,8 @@ subtest 'several people at once' => sub {
     press('Set manager');
     asked(qr/is missing/, 'a person is required');
     $browser->type('dialog[open] [role=combobox]', 'eva.berg');
-    $browser->wait_for('dialog[open] [role=option][id]');
+    $browser->until('one is found', sub {
+        join('|', $browser->texts('dialog[open] [role=option][id]')) =~ /^Eva Berg[^|]*$/ });
     $browser->press('Enter');
     $browser->until('chosen', sub {
         $browser->value('dialog[open] [role=combobox]') eq 'Eva Berg' });
@@ -140,13 +141,13 @@ subtest 'two administrators on one task' => sub {
     $browser->click_text('main button', 'Move');
     asked(qr/Maja Ström/, 'one is asked');
     my $moved = $other->request('PATCH', '/task', { id => $company->task('skipped') },
-        body => { date => '2027-04-01', time => '09:00' });
+        body => { date => '2031-04-01', time => '09:00' });
     is($moved->{status}, 200, 'another moves it meanwhile') or diag $moved->{body};
-    $browser->type('dialog[open] [name=date]', '2027-05-01');
+    $browser->type('dialog[open] [name=date]', '2031-05-01');
     press('Move');
     asked(qr/operator/, 'the first is told who was quicker');
     $company->look('dialog-two', viewport => 1, expected => [qr/409/]);
-    is($stack->task($company->task('skipped'))->{scheduledAtUtc}, '2027-04-01T07:00:00Z',
+    is($stack->task($company->task('skipped'))->{scheduledAtUtc}, '2031-04-01T07:00:00Z',
         'and nothing was moved twice');
     $browser->press('Escape');
     $browser->wait_gone('dialog[open]');
@@ -185,9 +186,9 @@ subtest 'keys and menus' => sub {
     asked(qr/Maja Ström/, 'a question');
     $browser->back;
     is(scalar $browser->all('dialog[open]'), 0, 'the question goes with its page');
-    $browser->press('g');
-    $browser->press('t');
-    $browser->until('g t goes to the tasks', sub { $browser->url =~ m{/tasks} });
+    $browser->until('g t goes to the tasks', sub {    # if both come within a second and a half
+        $browser->press($_) for qw(g t);
+        $browser->url =~ m{/tasks} });
     $browser->press('Control', 'a');
 };
 
@@ -285,7 +286,7 @@ subtest 'the server is away' => sub {
     $company->open('overview');
     $stack->httpd->stop;
     $browser->until('a banner says so', sub { main() =~ /does not answer/ });
-    $company->look('state-away', away => 1, expected => [qr/ERR_CONNECTION_REFUSED/]);
+    $company->look('state-away', away => 1, expected => [qr/net::ERR_/]);
     $stack->httpd->start;
     $browser->click_text('button', 'Try now');
     $browser->until('the banner goes', sub { main() !~ /does not answer/ });

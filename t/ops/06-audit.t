@@ -29,7 +29,8 @@ sub records_of {
     my @records;
     # Refused credentials are recorded each minute, so they may come in between.
     within(sub { @records = grep { $_->{action} ne 'credentials.refused' }
-        audit_list(actor => $actor, category => 'api'); scalar @records >= $count });
+        audit_list(actor => $actor, category => 'api');
+        $count <= sum0 map { ($_->{parameters} // {})->{count} // 1 } @records });
     return @records;
 }
 
@@ -58,10 +59,10 @@ sub requests {
     $did->($stack->get('/v1/api/nothing', key => $key), 404, 'GET /v1/api/nothing', 'request',
         undef);
     my $created = $did->($stack->post('/v1/api/user',
-        { firstname => 'Åsa', surname => 'Öberg', date => '2027-03-01', profilePhoto => $photo,
+        { firstname => 'Åsa', surname => 'Öberg', date => '2031-03-01', profilePhoto => $photo,
         password => 'hunter2' }, key => $key), 200,
         'POST /v1/api/user', 'user.create',
-        { firstname => 'Åsa', surname => 'Öberg', date => '2027-03-01',
+        { firstname => 'Åsa', surname => 'Öberg', date => '2031-03-01',
         profilePhoto => '(left out)' }, 'asa.oberg@nordic.example');
     $did->($stack->post('/v1/api/user', { firstname => 'Åsa', profilePhoto => $photo },
         key => $key), 400, 'POST /v1/api/user', 'user.create',
@@ -74,9 +75,9 @@ sub requests {
     $did->($stack->call(POST => '/v1/api/user', key => $key, body => 'x' x ($limit + 1), %json),
         413, 'POST /v1/api/user', 'user.create', undef);
     $did->($stack->delete('/v1/api/user',
-        { userPrincipalName => 'bo.ek@nordic.example', date => '2027-05-31' }, key => $key), 200,
+        { userPrincipalName => 'bo.ek@nordic.example', date => '2031-05-31' }, key => $key), 200,
         'DELETE /v1/api/user', 'user.delete',
-        { userPrincipalName => 'bo.ek@nordic.example', date => '2027-05-31' },
+        { userPrincipalName => 'bo.ek@nordic.example', date => '2031-05-31' },
         'bo.ek@nordic.example');
     $did->($stack->post('/v1/api/user/offboard', { userPrincipalName => 'bo.ek@nordic.example' },
         key => $key), 200, 'POST /v1/api/user/offboard', 'user.delete',
@@ -133,7 +134,7 @@ sub freshness {
     for my $write (0, 1) {
         my $count = scalar(my @before = audit_list(actor => 'hr-counted', category => 'api'));
         $write ? $stack->post('/v1/api/user',
-            { firstname => 'Fresh', surname => 'One', date => '2027-01-01' }, key => 'counted')
+            { firstname => 'Fresh', surname => 'One', date => '2031-01-01' }, key => 'counted')
             : $stack->get('/v1/api/tasks', key => 'counted');
         ok within(sub {
             scalar(my @now = audit_list(actor => 'hr-counted', category => 'api')) > $count }),
@@ -203,19 +204,18 @@ sub limited {
 sub after_limited {
     # The children leave, and with them what they have counted.
     $stack->httpd->stop;
-    my @records = records_of('hr-small', 4);
+    my @records = records_of('hr-small', 8);
     my @refused = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } @records;
     is scalar(grep { $_->{outcome} eq 'ok' } @records), 3, 'three answers, three records';
-    my $count = 0;
-    $count += $_->{parameters}{count} for @refused;
-    is $count, 5, 'five refusals are counted';
+    is sum0(map { $_->{parameters}{count} } @refused), 5, 'five refusals are counted';
     cmp_ok scalar @refused, '<=', 2, 'in one record a minute';
     is "$refused[0]{action} $refused[0]{label}", 'rateLimit Small ones', 'under their name';
     is "$refused[0]{endpoint} $refused[0]{address}", 'GET /v1/api/tasks 127.0.0.1',
         'with what was asked and from where';
-    my ($twin) = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } records_of('hr-small2', 4);
-    is $twin->{parameters}{count}, 2, 'the other key has its own';
-    is $twin->{endpoint}, undef, 'of several addresses none is told';
+    my @twin = grep { $_->{outcome} eq 'RATE_LIMIT_EXCEEDED' } records_of('hr-small2', 5);
+    is sum0(map { $_->{parameters}{count} } @twin), 2, 'the other key has its own';
+    # where the minute ended between the two, each stands by itself
+    is $twin[0]{endpoint}, undef, 'of several addresses none is told' if @twin == 1;
 }
 
 sub others {

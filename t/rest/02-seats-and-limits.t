@@ -13,7 +13,8 @@ for_each_engine {
         my ($index) = @_;
         my $answer;    # a busy machine keeps some waiting for longer than the service does
         within(sub { $answer = $stack->post('/v1/api/user',
-            { firstname => 'Same', surname => $index % 2 ? 'Name' : "Name$index" });
+            { firstname => 'Same', surname => $index % 2 ? 'Name' : "Name$index" },
+            headers => { 'Idempotency-Key' => "same-$index" });
             $answer->{status} != 503 });
         return { status => $answer->{status}, id => $answer->{json}{data}{taskId},
             upn => $answer->{json}{data}{userPrincipalName},

@@ -54,7 +54,7 @@ sub updates {
     is_deeply(outcomes($task), { updateAccount => 'already' }, 'is so already');
 
     my $answer = patch({ userPrincipalName => upn('eva.berg'), department => 'Sales',
-        rehire => 'new', date => (wall(time + 86_400))[0] });
+        rehire => 'new', date => (wall(time + 2 * 86_400))[0] });
     like(json_text($answer->{json}{data}{warnings}), qr/rehire/,
         'a member of creations is ignored and named');
     is($answer->{headers}{location}, "/v1/api/task?id=$answer->{json}{data}{taskId}",
@@ -189,7 +189,7 @@ sub dry_runs {
 }
 
 sub keys_of_clients {
-    my %body = (firstname => 'Once', surname => 'Only', date => (wall(time + 86_400))[0]);
+    my %body = (firstname => 'Once', surname => 'Only', date => (wall(time + 2 * 86_400))[0]);
     my $send = sub { my ($key, %how) = @_;
         return $stack->post($how{path} // '/v1/api/user', $how{body} // \%body,
         headers => { 'Idempotency-Key' => $key }) };
@@ -375,7 +375,7 @@ sub rehires {
 
     # A person who is queued for creation.
     my %coming = (firstname => 'Kim', surname => 'Coming', employeeId => 'E-88',
-        date => (wall(time + 86_400))[0]);
+        date => (wall(time + 2 * 86_400))[0]);
     my $creation = $stack->post('/v1/api/user', \%coming)->{json}{data}{taskId};
     refused($stack->post('/v1/api/user', \%coming), 409, 'CONFLICT',
         qr/E-88\ is\ that\ of\ the\ queued\ creation\ of\ kim\.coming\S+\ \(task\ $creation\)\.
@@ -539,7 +539,8 @@ sub not_kept {
 
 sub interplay {
     my $queued = $stack->post('/v1/api/user',
-        { firstname => 'Not', surname => 'Yet', date => (wall(time + 86_400))[0] })->{json}{data};
+        { firstname => 'Not', surname => 'Yet',
+        date => (wall(time + 2 * 86_400))[0] })->{json}{data};
     refused(patch({ userPrincipalName => $queued->{userPrincipalName}, jobTitle => 'x' }), 404,
         'NOT_FOUND', qr/creation is still queued.*$queued->{taskId}/,
         'an update of a person who does not exist yet names the creation');

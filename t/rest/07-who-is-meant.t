@@ -71,7 +71,8 @@ sub namesakes {
         'by ID the namesake is changed');
 
     my $report = $stack->post('/v1/api/user', { firstname => 'Rolf', surname => 'Report',
-        manager => upn('ann.married'), date => $tomorrow[0] })->{json}{data}{taskId};
+        manager => upn('ann.married'), date => $tomorrow[0],
+        time => $tomorrow[1] })->{json}{data}{taskId};
     renamed_by_hand('ann.married', 'ann.again');
     is($stack->call(PATCH => "/v1/api/task?id=$report",
         json => { date => (wall(time))[0], time => '00:00' })->{status}, 200, 'a report comes');

@@ -126,7 +126,7 @@ sub _posting {
     return $pid if $pid;
     my $figures = eval { load($stack, $connections, POST => '/v1/api/user', key => 'full',
         seconds => $seconds,
-        body => '{"firstname":"Load","surname":"Person{n}","date":"2027-06-01"}') };
+        body => '{"firstname":"Load","surname":"Person{n}","date":"2031-06-01"}') };
     POSIX::_exit(!$figures || $figures->{errors} || !$figures->{requests} ? 1 : 0);
 }
 
@@ -153,7 +153,7 @@ sub post {
     my @pairs;
     for my $round (0 .. $rounds) {
         my $ours = load($stack, 16, POST => '/v1/api/user', key => 'full', body => '{"firstname":'
-            . '"Bench","surname":"Person{n}","jobTitle":"Clerk","date":"2027-06-01"}');
+            . '"Bench","surname":"Person{n}","jobTitle":"Clerk","date":"2031-06-01"}');
         my $bare = run_command([build_dir() . '/tool/commits',
             Idadmin::Test::tempdir() . '/bare.db', setting(SECONDS => 3)]);
         die "commits: $bare->{err}" if $bare->{exit};

@@ -14,7 +14,8 @@ my $script = <<'JS';
     window.fetch = async (to, options = {}) => {
         const url = new URL(to, location.href), method = options.method || 'GET';
         const path = url.pathname.replace(/.*\/api\//, '');
-        const call = {method, path, query: url.search, body: options.body, from: location.hash};
+        const call = {method, path, query: url.search, body: options.body, from: location.hash,
+            at: performance.now()};
         const rule = between.rules[`${method} ${path}`];
         between.log.push(call);
         between.waiting++;

@@ -209,7 +209,7 @@ JS
         sub { $self->script($look, $css, $text) })->{$element} }, %how);
 }
 
-# Types into a field, instead of what it holds; date and time fields take '2027-03-28', '02:30'.
+# Types into a field, instead of what it holds; date and time fields take '2031-03-30', '02:30'.
 sub type {
     my ($self, $css, $text) = @_;
     my $id = $self->wait_for($css);

@@ -77,7 +77,7 @@ sub _happen {
     my $reason = 'The directory refused the password: Constraint violation (19): too short';
     $stack->sql("UPDATE task SET state = '$_', error = '$reason' WHERE id = '$tasks{$_}'")
         for qw(failed attention);
-    $tasks{skipped} = $hire->('Maja', 'Ström', date => '2027-03-28', time => '02:30');
+    $tasks{skipped} = $hire->('Maja', 'Ström', date => '2031-03-30', time => '02:30');
     $hire->('Sven', "Långt-Efternamnsson$_", date => $day->($_), time => '09:00') for 1 .. 3;
     $tasks{soon} = $leave->('carin.sjoberg', date => $day->(2), time => '17:00');
     $tasks{cancelled} = $hire->('Åke', 'Ångrad', date => $day->(5));

@@ -6,19 +6,21 @@ use Exporter 'import';
 use POSIX ();
 use Time::Local ();
 
-our @EXPORT_OK = qw(wall epoch outcomes step);
+our @EXPORT_OK = qw(wall stockholm epoch outcomes step);
 
-# Seconds since 1970 -> (YYYY-MM-DD, HH:mm) in Stockholm.
-sub wall {
-    my ($seconds) = @_;
+# Seconds since 1970 -> their text in Stockholm by a format of strftime.
+sub stockholm {
+    my ($format, $seconds) = @_;
     local $ENV{TZ} = 'Europe/Stockholm';
     POSIX::tzset();
-    my @text = (POSIX::strftime('%Y-%m-%d', localtime $seconds),
-        POSIX::strftime('%H:%M', localtime $seconds));
+    my $text = POSIX::strftime($format, localtime $seconds);
     delete $ENV{TZ};
     POSIX::tzset();
-    return @text;
+    return $text;
 }
+
+# The same -> (YYYY-MM-DD, HH:mm).
+sub wall { my ($seconds) = @_; return split / /, stockholm('%Y-%m-%d %H:%M', $seconds) }
 
 # "2026-11-21T12:00:00.123Z" -> seconds since 1970, with their fraction.
 sub epoch {
