@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/audit/keys.h"
@@ -123,8 +124,9 @@ __attribute__((unused)) static const char *store_engine(int i, const char **name
         return apr_psprintf(pool, "sqlite3:%s/store%d.db", unit_store.dir, unit_store.databases);
     }
     *name = "PostgreSQL";
-    const char *database = apr_psprintf(pool, "idadmin_unit_%ld_%d", (long)getpid(),
-                                        unit_store.databases);
+    /* A server that serves for hours sees numbers of processes again. */
+    const char *database = apr_psprintf(pool, "idadmin_unit_%ld_%ld_%d", (long)getpid(),
+                                        (long)time(NULL), unit_store.databases);
     PGconn *conn = PQconnectdb(unit_store.base);
     PGresult *result = PQexec(conn, apr_psprintf(pool, "CREATE DATABASE %s TEMPLATE template0",
                                                  database));
@@ -132,7 +134,9 @@ __attribute__((unused)) static const char *store_engine(int i, const char **name
        PQerrorMessage(conn));
     PQclear(result);
     PQfinish(conn);
-    return apr_psprintf(pool, "pgsql:%s dbname=%s", unit_store.base, database);
+    /* A server that a busy machine lets wait is not away. */
+    return apr_psprintf(pool, "pgsql:%s dbname=%s connect_timeout=%d", unit_store.base, database,
+                        PATIENCE_MS / 1000);
 }
 
 /* The same with its schema. */

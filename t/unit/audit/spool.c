@@ -165,7 +165,7 @@ static void strangers(void)
     audit_spool_name(at, name);
     const char *path = apr_pstrcat(pool, directory, "/", name, NULL);
     audit_spool_writer *writer = audit_spool_writer_make(pool, directory);
-    alarm(20); /* ends the test if one of them waits */
+    alarm(PATIENCE_MS / 1000); /* ends the test if one of them waits */
     ok(mkfifo(path, 0600) == 0, "a FIFO");
     is_int(audit_spool_append(writer, at, "{}", 2), ENXIO, "is not written into");
     ok(audit_spool_open(path) == -1 && errno == EINVAL, "and not read");

@@ -9,18 +9,11 @@
 
 #include "core/face/credential_memory.h"
 
-static int64_t clock_ms = 1000000;
 static store *s;
 static int acquired, away;
 static const char right[] = "0000000000000000000000000000000000000000000000000000000000000007";
 static const char bad[] = "0000000000000000000000000000000000000000000000000000000000000008";
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* there is one connection here */
-
-static int64_t fake_monotonic(void *baton)
-{
-    (void)baton;
-    return clock_ms;
-}
 
 static ida_kind acquire(store_source *from, ida_ctx *c, const char *company, store **out)
 {
@@ -95,21 +88,21 @@ static void ages(void)
            !strcmp(kept->tenant->upn_domain, "corp.example") && !kept->synced,
        "with limit, label, tenant, and no sync yet");
     script(DB_REQUEST, "UPDATE api_key SET disabled = 1 WHERE username = 'hr'");
-    clock_ms += 1000;
+    test_monotonic_ms += 1000;
     is_str(look(all, "contoso", "hr"), "on 0", "a second later it still holds");
-    clock_ms += 500;
+    test_monotonic_ms += 500;
     is_str(look(all, "contoso", "hr"), "off 1", "before two seconds are over it is asked again");
     is_str(look(all, "contoso", "hr"), "off 0", "and that holds");
     ok(!kept->disabled && kept->key_hash[63] == '7', "who had the old one keeps it");
     ida_caller_release(kept);
     script(DB_REQUEST, "UPDATE api_key SET disabled = 0 WHERE username = 'hr'");
-    clock_ms += 2000;
+    test_monotonic_ms += 2000;
     is_str(look(all, "contoso", "hr"), "on 1", "enabled again");
 
     away = 1;
-    clock_ms += 1600;
+    test_monotonic_ms += 1600;
     is_str(look(all, "contoso", "hr"), "on 0", "with the store away it holds as long as it may");
-    clock_ms += 400;
+    test_monotonic_ms += 400;
     is_str(look(all, "contoso", "hr"), "failed 0", "and no longer");
     away = 0;
     is_str(look(all, "contoso", "hr"), "on 1", "the store is back");
@@ -136,7 +129,7 @@ static void guesses(void)
         is_str(look_with(all, "nobody", bad), "none 1", "as an unknown user does");
     }
     is_str(look(all, "contoso", "hr"), "on 0", "and the holder is remembered as before");
-    clock_ms += 1600;
+    test_monotonic_ms += 1600;
     is_str(look_with(all, "hr", bad), "other 1", "a guess does not take the renewal");
     is_str(look(all, "contoso", "hr"), "on 1", "which is the holder's");
     script(DB_REQUEST,
@@ -163,7 +156,7 @@ static void synced(void)
     is_int(snapshot->synced, 0, "one of two directories is not enough");
     ida_caller_release(snapshot);
     ok(full_sync("onPremises"), "the other");
-    clock_ms += 2000;
+    test_monotonic_ms += 2000;
     ida_caller_get(all, fresh(), &source, "contoso", "hr", right, &snapshot);
     is_int(snapshot->synced, 1, "both are");
     ida_caller_release(snapshot);
@@ -232,14 +225,14 @@ static void threads(void)
         pthread_join(thread[i], NULL);
         apr_pool_destroy(own[i]);
     }
-    env.monotonic = fake_monotonic;
+    env.monotonic = test_monotonic;
     is_int(atomic_load(&wrong), 0, "eight threads always see a whole state");
 }
 
 int main(void)
 {
     setup();
-    env.monotonic = fake_monotonic;
+    env.monotonic = test_monotonic;
     for (int i = 0; i < store_engines(); i++) {
         dsn = store_upgraded(i, &engine);
         add_tenant("contoso", "");

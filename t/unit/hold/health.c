@@ -13,14 +13,6 @@
 #define TENANT "contoso"
 #define THREADS 2
 
-static int64_t tick_ms = 1000000; /* the monotonic clock */
-
-static int64_t tick(void *baton)
-{
-    (void)baton;
-    return tick_ms;
-}
-
 static worker w;
 static store *s;
 static const directory_error away = {.class = DIRECTORY_TRANSIENT, .message = "127.0.0.1: silent"};
@@ -85,10 +77,10 @@ static void watched(void)
         hold_run_begins(&w, i, TENANT, IDA_DIR_CLOUD, "");
         hold_call_begins(&w, i, TENANT, IDA_DIR_CLOUD);
     }
-    tick_ms += 2900;
+    test_monotonic_ms += 2900;
     hold_watch_calls(&w, s, pool);
     is_str(state().hold_reason, NULL, "a call may take a while");
-    tick_ms += 200;
+    test_monotonic_ms += 200;
     hold_watch_calls(&w, s, pool);
     ok(state().hold_reason != NULL, "then the directory is held");
     is_int(state().hold_failures, 0, "which is no failure yet");
@@ -106,7 +98,7 @@ static void watched(void)
         for (int other = 0; other < 2; other++) {
             hold_call_begins(&w, 0, TENANT, IDA_DIR_CLOUD);
             hold_call_begins(&w, 1, TENANT, IDA_DIR_CLOUD);
-            tick_ms += 3100;
+            test_monotonic_ms += 3100;
             hold_watch_calls(&w, s, pool);
             ok(state().hold_reason != NULL, "held again");
             int64_t until = hold_call_ends(&w, i);
@@ -189,7 +181,7 @@ static void replaced(void)
 int main(void)
 {
     setup();
-    env.monotonic = tick;
+    env.monotonic = test_monotonic;
     dsn = store_upgraded(0, &engine);
     worker_config config = {.threads = THREADS, .store = dsn};
     worker_init(&w, &env, &config, pool);

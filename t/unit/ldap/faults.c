@@ -464,7 +464,10 @@ static void *slow_run(void *baton)
     s->class = ops->open(&d, &s->env, s->tenant, IDA_DIR_ON_PREMISES, s->pool, &e);
     if (!s->class && s->speed > 1) {
         directory_user user;
-        s->class = ops->find(d, s->pool, NULL, "person0001@peer.example", &user, &e);
+        int tries = 0;
+        do { /* all begin at once: on a busy machine some peer may be late */
+            s->class = ops->find(d, s->pool, NULL, "person0001@peer.example", &user, &e);
+        } while (s->class == DIRECTORY_TRANSIENT && ++tries < 10);
         s->faster_since = ida_monotonic(&s->env);
     }
     int64_t start = ida_monotonic(&s->env);

@@ -51,12 +51,17 @@ static void endless(const char *how, const char *rule)
     perl("$main::p->script(rules => [{ on => 'search', %s }, { on => 'page', %s }]); 'ok'", rule,
          rule);
     directory *d = open_with(tenant_on_peer(""));
-    int64_t until = ida_monotonic(&env) + 3000;
+    directory_class class = DIRECTORY_TRANSIENT;
     getrusage(RUSAGE_SELF, &before);
     alarm(300 * SLOWNESS); /* ends the test if it continues */
-    directory_class class = ops->sync(
-        d, pool, &(directory_sync){cache, fresh(), .full = 1, .alive = stop_after, .baton = &until},
-        &summary, &e);
+    /* On a busy machine the time may be over before the peer has answered the bind. */
+    for (int tries = 0; tries < 20 && class == DIRECTORY_TRANSIENT; tries++) {
+        int64_t until = ida_monotonic(&env) + 3000;
+        class = ops->sync(d, pool,
+                          &(directory_sync){cache, fresh(), .full = 1, .alive = stop_after,
+                                            .baton = &until},
+                          &summary, &e);
+    }
     alarm(0);
     getrusage(RUSAGE_SELF, &after);
     is_class(class, DIRECTORY_LOCAL, &e,

@@ -257,6 +257,11 @@ static void changes(directory *d, const char *phase, const char *tag, int restar
                 "uid=%s.b\\ndeleteoldrdn: 1\\nnewsuperior: ou=%s,%s\\n\"); 'ok'",
                 moved, people, moved, tag, people),
            "ok", "one moved and renamed");
+    is_str(
+        perl("Idadmin::Test::within(sub { 1 == $s->search('(manager=uid=%s.b,ou=%s,%s)') && 1 == "
+             "$s->search('(member=uid=%s.b,ou=%s,%s)', base => '%s') }) ? 'ok' : 'late'",
+             moved, tag, people, moved, tag, people, groups),
+        "ok", "and slapd follows");
     is_str(perl("$s->modify(\"dn: cn=All staff,%s\\nchangetype: modify\\nadd: member\\nmember: "
                 "uid=%s,%s\\n-\\ndelete: member\\nmember: uid=tove.ahlgren,%s\\n\"); 'ok'",
                 groups, added, people, people),

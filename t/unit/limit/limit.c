@@ -257,7 +257,8 @@ typedef struct storm {
     rate_limiter *limiter[2]; /* even names: ticks of 10 ms, odd ones: 7 ms */
     int names, processes, threads, pauses;
     unsigned limit;
-    uint64_t end_ns;
+    uint64_t lasts_ns;
+    _Atomic uint64_t *end_ns; /* 0: nobody has begun */
     _Atomic uint32_t *logged;
     _Atomic uint32_t *shared;
     event *log;
@@ -271,7 +272,9 @@ static void *attack(void *baton)
     storm *s = weather;
     seed = (unsigned)now_ns() ^ (unsigned)(intptr_t)baton * 7919u ^ (unsigned)getpid() << 8;
     pausing = s->pauses;
-    while (now_ns() < s->end_ns) {
+    uint64_t none = 0; /* from the first that runs, as a busy machine may start all of them late */
+    atomic_compare_exchange_strong(s->end_ns, &none, now_ns() + s->lasts_ns);
+    while (now_ns() < *s->end_ns) {
         uint32_t name = (uint32_t)rand_r(&seed) % (uint32_t)s->names;
         char text[16];
         snprintf(text, sizeof text, "key %u", (unsigned)name);
@@ -365,7 +368,8 @@ static void run_storm(const storm_plan *plan)
     s.logged = shared_memory(4096);
     s.shared = s.logged + 1;
     s.log = shared_memory(LOG_MAX * sizeof *s.log);
-    s.end_ns = now_ns() + (uint64_t)plan->milliseconds * 1000000u;
+    s.end_ns = (_Atomic uint64_t *)(s.logged + 2);
+    s.lasts_ns = (uint64_t)plan->milliseconds * 1000000u;
     weather = &s;
     pid_t pids[16];
     int kills = 0, failed = 0, status;
@@ -373,7 +377,7 @@ static void run_storm(const storm_plan *plan)
         pids[i] = start();
     }
     seed = 1;
-    while (kill_us && now_ns() < s.end_ns) {
+    while (kill_us && (*s.end_ns == 0 || now_ns() < *s.end_ns)) {
         usleep((useconds_t)(rand_r(&seed) % (2 * kill_us)));
         int victim = rand_r(&seed) % processes;
         kill(pids[victim], SIGKILL);

@@ -21,16 +21,9 @@
 static worker w;
 static store *s, *audit;
 static store_audit_turns turns;
-static int64_t clock_ms = 1000;
 static const char *spool;
 static int told[2]; /* IDA0413, IDA0414 */
 static int torn;    /* IDA0600 */
-
-static int64_t test_monotonic(void *baton)
-{
-    (void)baton;
-    return clock_ms;
-}
 
 static void count_log(void *baton, ida_level level, const char *id, const char *message)
 {
@@ -43,7 +36,7 @@ static void count_log(void *baton, ida_level level, const char *id, const char *
 /* One pass, `seconds` after the last. */
 static int pass(int seconds)
 {
-    clock_ms += seconds * 1000;
+    test_monotonic_ms += seconds * 1000;
     return housekeep_ingest(&w, s, audit, pool, &turns);
 }
 

@@ -386,14 +386,7 @@ static void write_file(const char *path, const char *bytes, size_t len)
     }
 }
 
-static int64_t test_monotonic_ms = 1000;
 static int warnings;
-
-static int64_t test_monotonic(void *baton)
-{
-    (void)baton;
-    return test_monotonic_ms;
-}
 
 static void count_warnings(void *baton, ida_level level, const char *id, const char *message)
 {
