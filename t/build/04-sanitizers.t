@@ -58,8 +58,9 @@ sub compiled {
 }
 
 compiled('program',
-    "#include <unistd.h>\nint main(int count, char **argv) { if (count > 2 && fork()) { sleep(2); "
-    . "return 0; } return fault(argv[1]) == 0x1234; }\n");
+    "#include <sys/wait.h>\n#include <unistd.h>\nint main(int count, char **argv) { siginfo_t i; "
+    . "if (count > 2 && fork()) { waitid(P_ALL, 0, &i, WEXITED | WNOWAIT); return 0; } "
+    . "return fault(argv[1]) == 0x1234; }\n");
 compiled('module.so', <<'C', "$set{HTTPD_CFLAGS} $set{CORE_CFLAGS} -fPIC -shared");
 #include <httpd.h>
 #include <http_config.h>

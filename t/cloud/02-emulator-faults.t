@@ -116,7 +116,7 @@ subtest 'client assertion' => sub {
 # What a request came to: a status, or "lost" when the connection ended without a whole answer.
 sub outcome {
     my (@request) = @_;
-    my $client = Idadmin::Test::Http->new($cloud->port, timeout => 5);
+    my $client = Idadmin::Test::Http->new($cloud->port);
     my $answer = eval { $cloud->api(@request, client => $client) };
     return 'lost' if !$answer || !defined $answer->{status}
         || ($answer->{headers}{'content-length'} // 0) > length($answer->{body} // '');

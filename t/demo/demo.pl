@@ -337,7 +337,7 @@ each_company(\&look_up);
 
 title('The HR systems post a new employee for the next full minute, Stockholm time');
 my $due = (int(time / 60) + 1) * 60;
-$due += 60 if $due - time < 5;
+$due += 60 if $due - time < 30;    # what follows is shown before it begins
 my ($date, $time) = do { local $ENV{TZ} = 'Europe/Stockholm'; POSIX::tzset();
     my @t = localtime $due; (POSIX::strftime('%Y-%m-%d', @t), POSIX::strftime('%H:%M', @t)) };
 POSIX::tzset();

@@ -123,7 +123,7 @@ sub in_the_end {
     cmp_ok($told->[0], '>=', @hires, 'each hire is in the audit');
     my $verify = $stack->ctl('audit', 'verify', 'nordic');
     is($verify->{exit}, 0, 'the audit chain is whole') or diag($verify->{out}, $verify->{err});
-    $stack->ctl_ok('sync', 'nordic', '--wait', '--timeout', '30s');
+    $stack->ctl_ok('sync', 'nordic', '--wait');
     my ($people) = $stack->sql(
         "SELECT count(*) FROM cache.directory_user WHERE upn LIKE '%.failover\@$domain'");
     is($people->[0], scalar @hires, 'the cache knows them all');

@@ -151,7 +151,9 @@ subtest 'exactly 120 in 60 seconds' => sub {
         my (@admitted, %other);
         while (!-e $done) {
             my $before = now();
-            my $answer = eval { $stack->get($target, key => 'limited', client => $client) };
+            # Over a connection of its own: what a kept one asks again may have been counted before.
+            my $answer = eval {
+                $stack->get($target, key => 'limited', client => $client, close => 1) };
             my $after = now();
             if    (!$answer)                 { $client->close; $other{lost}++ }
             elsif ($answer->{status} == 200) { push @admitted, [$before, $after]; next }

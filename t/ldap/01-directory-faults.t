@@ -72,7 +72,8 @@ on_one_engine {
         { firstname => 'Down', surname => 'One' })->{json}{data}{taskId};
     waits($stack, $down, qr/127\.0\.0\.1|connect|reach/i, 'down');
     ok(joins($stack, $other, 'Meanwhile'), 'the other tenant goes on');
-    ok(within(sub { $stack->ctl('status')->{out} =~ /nordic/ }),
+    ok(within(sub { grep { $_->{companyId} eq 'nordic' && $_->{held} }
+        @{ $stack->ctl_ok('status', '--json')->{directories} } }),
         'status tells of the directory that is held');
     $stack->slapd->start;
     $clock->step(1200);

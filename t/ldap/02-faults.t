@@ -110,8 +110,8 @@ on_one_engine {
         0], ['a control without its value', { bare => { state => 'absent' } }, 1]) {
         my ($name, $script, $exit) = @$odd;
         my $worker = $stack->worker->working;
+        $peer->script(%$script);    # before the worker may take the reset
         $stack->ctl_ok('cache', 'reset', 'peer');
-        $peer->script(%$script);
         my $synced = $stack->ctl('sync', 'peer', '--wait');
         is($synced->{exit}, $exit, "$name: " . ($exit ? 'the sync fails' : 'the sync goes through'))
             or diag($synced->{err});

@@ -33,12 +33,11 @@ my %arguments = (get_user => { user => 'eva.berg@nordic.example' },
     get_user_access => { user => 'eva.berg@nordic.example' });
 
 sub tool { my ($name, @arguments) = @_;
-    return run_command([$node, "$npm/node_modules/.bin/$name", @arguments], timeout => 120) }
+    return run_command([$node, "$npm/node_modules/.bin/$name", @arguments]) }
 
 sub sdk {
     my ($version, $mode, $with) = @_;
     my $result = run_command([$node, "$clients/sdk.mjs", $url, $with // $secret, $version, $mode],
-        timeout => 120,
         env => { IDADMIN_NPM => $npm, IDADMIN_ARGUMENTS => json_text(\%arguments) });
     is($result->{exit}, 0, 'it ran') or diag($result->{err});
     return eval { json_data($result->{out}) } // {};

@@ -58,7 +58,7 @@ sub tells_the_service_manager {
             $seen =~ $pattern;
         });
     };
-    my $worker = $stack->new_worker(env => { NOTIFY_SOCKET => $path, WATCHDOG_USEC => 400_000 });
+    my $worker = $stack->new_worker(env => { NOTIFY_SOCKET => $path, WATCHDOG_USEC => 2_000_000 });
     ok($hear->(qr/\AREADY=1\nSTATUS=\S.*version \d/s), 'ready, and what it is');
     ok($hear->(qr/\AWATCHDOG=1\z/), 'the watchdog is fed') for 1 .. 2;
     $worker->signal('HUP');

@@ -38,7 +38,8 @@ my %kinds = (
 my %tools = (get_user => { user => "user{u}\@$domain" }, search_users => { query => 'user2' },
     get_user_access => { user => "user{u}\@$domain" });
 
-# { kind => { status => count } } of all kinds for one window, with so many times their connections.
+# { kind => { status => count } } of all kinds for one window, with so many times their connections;
+# and how many seconds the fault lasted.
 sub window {
     my ($fault, $seconds, $times) = @_;
     my @jobs;
@@ -55,12 +56,17 @@ sub window {
     }
     my @counts = in_parallel(@jobs + 1, sub {
         my ($index) = @_;
-        if ($index == @jobs) { sleep $seconds / 4; $fault->(); return {} }
+        if ($index == @jobs) {
+            sleep $seconds / 4;
+            my $begun = Time::HiRes::time();
+            $fault->();
+            return Time::HiRes::time() - $begun;
+        }
         my (undef, $connections, $method, $target, $body, $headers) = @{ $jobs[$index] };
         return Idadmin::Test::Load->run($stack->httpd->port, $connections, $seconds, $method,
             $target, body => $body, headers => $headers, users => $users)->{statuses};
     });
-    return { map { ($jobs[$_][0] => $counts[$_]) } 0 .. $#jobs };
+    return ({ map { ($jobs[$_][0] => $counts[$_]) } 0 .. $#jobs }, $counts[@jobs]);
 }
 
 # A person who begins now: the worker executes it meanwhile.
@@ -146,7 +152,8 @@ for_each_engine {
         else          { hire() for 1 .. 2 }
         my $length = $judged ? $seconds : $fault == \&keep_the_store ? 3
             : $n % 2 ? $seconds : $seconds / 3;
-        my $seen = window($fault, $length, $warms ? 5 : 1);
+        my ($seen, $lasted) = window($fault, $length, $warms ? 5 : 1);
+        push @explains, 503 if $fault == \&keep_the_store && $lasted > 4;    # a busy machine
         push @explains, 0 if $warms;    # a child with all threads busy closes what waits
         for my $kind (keys %$seen) {
             my %explained = map { ($_ => 1) } $kinds{$kind} ? $kinds{$kind}[1] : 200, @explains;

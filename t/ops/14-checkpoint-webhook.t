@@ -17,6 +17,7 @@ use Idadmin::Test::Webhook ();
 my ($stack, $base, $hook);
 my $faster = Idadmin::Test::Fault->faster('idadmin-worker', 10,
     'The pauses between calls are as many, only shorter.');
+my @time    = ('--stop-timeout', '1h');    # of the fast clock
 my @tenants = qw(nordic other);
 
 # A record more, and a checkpoint over it.
@@ -41,7 +42,7 @@ sub untold { return (rows('count(*) FROM audit.checkpoint WHERE told = 0'))[0][0
 
 sub worker {
     my ($url, @options) = @_;
-    my $worker = $stack->new_worker(env => $faster->env, options => ['--audit-webhook', $url,
+    my $worker = $stack->new_worker(env => $faster->env, options => [@time, '--audit-webhook', $url,
         '--audit-webhook-secret-file', $hook->secret, @options]);
     $worker->expect_log(qr/IDA0315/);    # there is no directory
     return $worker;
@@ -97,6 +98,8 @@ sub down_and_up {
     is(scalar(() = $hook->calls), 0, 'nothing arrived');
     my $waiting = untold();
     cmp_ok($waiting, '>=', 5, 'they wait');
+    # The pause is over, and a call has all its time: one that had not would be made again.
+    $faster->speed(1)->leap(400);
     $hook->start;
     ok(within(sub { !untold() }), 'up again: all are told');
     is(scalar(() = $worker->log_text =~ /IDA0422/g), 1, 'one line for all of that');
@@ -105,6 +108,7 @@ sub down_and_up {
     my @calls = $hook->calls;
     is(scalar(grep { !$_->{signed} } @calls), 0, 'each call is signed');
     is(scalar @calls, $waiting, 'each came once');
+    $faster->speed(10);
     my ($first) = grep { $_->{json}{tenant} eq 'nordic' && $_->{json}{number} > 1 } @calls;
     my ($next) = grep { $_->{json}{tenant} eq 'nordic'
         && $_->{json}{number} > $first->{json}{number} } @calls;
@@ -119,6 +123,7 @@ sub down_and_up {
 sub killed {
     my $worker = worker($hook->url('/late'));
     $worker->stop;
+    $faster->speed(1);
     checkpoint($_) for map { ('nordic', 'other', 'nordic') } 1 .. 4;
     is(untold(), 12, 'twelve wait');
     for my $round (1 .. 3) {
@@ -132,15 +137,18 @@ sub killed {
     ok(within(sub { !untold() }), 'the next worker tells the rest');
     is_complete('killed');
     cmp_ok(scalar $hook->calls, '<=', scalar(received()) + 3, 'at most one call twice a death');
+    $faster->speed(10);
     is($worker->stop, 0, 'ended');
 }
 
 # One that refuses does not lose them, and TLS under an authority of one's own.
 sub refusing {
+    $faster->speed(1);
     my $worker = worker($hook->url('/busy/2/503'));
     checkpoint('nordic');
     ok(within(sub { !untold() }), 'taken at the third call');
     is(scalar(grep { $_->{path} =~ /busy/ } $hook->calls), 3, 'three calls');
+    $faster->speed(10);
     $worker->stop;
     $worker = worker($hook->tls_url('/ok'), '--audit-webhook-ca-file',
         Idadmin::Test::Tls::files()->{ca});
@@ -202,7 +210,7 @@ sub log_server {
     my $tls    = Idadmin::Test::Tls::files();
     my $server = Idadmin::Test::LogServer->new($tls);
     my $begin  = sub {
-        my $worker = $stack->new_worker(env => $faster->env, options => ['--audit-siem',
+        my $worker = $stack->new_worker(env => $faster->env, options => [@time, '--audit-siem',
             $server->address, '--audit-siem-ca-file', $tls->{ca}, @_]);
         $worker->expect_log(qr/IDA0315/);
         return $worker;
@@ -327,17 +335,21 @@ sub system_log {
     is $export->()->{err}, '', 'switched off';
     cmp_ok $unsent->(), '>=', $waiting, 'they wait although the log listens';
     $set->();
-    # It reads while they come: few fit into a socket.
+    # It reads while they come, as few fit into a socket, until the exporter has said the last.
     my ($result, $lines) = in_parallel(2, sub {
         my ($reads) = @_;
-        return $export->() if !$reads;
-        my ($end, @lines) = ('');
-        vec($end, fileno $log, 1) = 1;
-        while (select my $ready = $end, undef, undef, @lines ? 3 : 60) {
-            $log->recv(my $line, 8192);
+        if (!$reads) {
+            my $result = $export->();
+            my $last = IO::Socket::UNIX->new(Peer => "$dev/log", Type => SOCK_DGRAM);
+            $last->send('end');
+            return $result;
+        }
+        my @lines;
+        while (defined $log->recv(my $line, 8192)) {
+            return \@lines if $line eq 'end';
             push @lines, $line;
         }
-        return \@lines;
+        die "the log: $!\n";
     });
     my @lines = @$lines;
     is $result->{err}, '', 'with a listener';

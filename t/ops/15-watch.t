@@ -60,13 +60,18 @@ sub health_of_httpd {
     is($live->{status}, 200, 'live');
     is($live->{json}{status}, 'live', 'as JSON');
     is(ask('/health/live', headers => [Accept => 'text/plain'])->{body}, "live\n", 'as a word');
-    is_deeply(ready(), { status => 'ready', schema => ready()->{schema},
+    my ($ready, $word);    # not while a busy machine lets the writer wait
+    within(sub { $ready = ready(); $ready->{status} eq 'ready' });
+    is_deeply($ready, { status => 'ready', schema => $ready->{schema},
         checks => { map { $_ => 'ok' } qw(store spool writer) } }, 'ready');
-    cmp_ok(ready()->{schema}, '>', 0, 'with the number of the schema');
-    is(ask('/health/ready', headers => [Accept => 'text/plain'])->{body}, "ready\n", 'as a word');
+    cmp_ok($ready->{schema}, '>', 0, 'with the number of the schema');
+    within(sub { $word = ask('/health/ready', headers => [Accept => 'text/plain'])->{body};
+        $word eq "ready\n" });
+    is($word, "ready\n", 'as a word');
     is(ask('/health')->{status}, 404, 'nothing above them');
     is(ask('/health/ready', method => 'POST')->{status}, 405, 'only read');
-    is(ask('/health/ready', method => 'HEAD')->{status}, 200, 'or asked for its status');
+    ok(within(sub { ask('/health/ready', method => 'HEAD')->{status} == 200 }),
+        'or asked for its status');
     ask('/health/ready') for 1 .. 20;
     $stack->ctl_ok('audit', 'ingest');
     is_deeply([$stack->sql("SELECT endpoint FROM audit.record WHERE endpoint LIKE '%health%'")],
@@ -76,7 +81,8 @@ sub health_of_httpd {
     chmod 0550, $stack->spool or die $!;
     ok(within(sub { ready()->{status} eq 'unready' }), 'a spool that cannot be written');
     my $unready;    # of a child that has looked again
-    ok(within(sub { ($unready = ask('/health/ready'))->{status} == 503 }), 'is no success');
+    ok(within(sub { $unready = ask('/health/ready');
+        $unready->{status} == 503 && $unready->{json}{checks}{writer} eq 'ok' }), 'is no success');
     is_deeply($unready->{json}{checks}, { store => 'ok', spool => 'failed', writer => 'ok' },
         'the check is named');
     ok(within(sub { ask('/health/ready', headers => [Accept => 'text/plain'])->{body}

@@ -73,8 +73,11 @@ sub calm {
     ok(within(sub { query('up == 1') == 2 }), 'both nodes are scraped');
     ok(within(sub { query('idadmin_task_lateness_seconds{type="userCreate"}') == 2 }),
         'each with the figures of its worker');
-    my $targets = api('targets');
-    is_deeply([map { $_->{lastError} } @{ $targets->{activeTargets} }], ['', ''], 'without error');
+    my @errors;    # a busy machine may let Prometheus wait for more than its second
+    within(sub { my $targets = api('targets') // {};
+        @errors = map { $_->{lastError} } @{ $targets->{activeTargets} // [] };
+        "@errors" eq ' ' });
+    is_deeply(\@errors, ['', ''], 'without error');
     ok(within(sub { !firing() }), 'nothing fires') or diag join ' ', firing();
 }
 
@@ -147,8 +150,10 @@ for_each_stack {
     subtest 'calm' => \&calm;
     subtest 'the board' => \&board;
     subtest 'each alert' => sub { provoke($second, $worker) };
-    is_deeply([grep { !/Paused/ } firing()], [sort grep { !/Paused/ } @names],
-        'that is all of them, but for the pause that has ended');
+    my @fire;
+    my @all = sort grep { !/Paused/ } @names;
+    within(sub { @fire = grep { !/Paused/ } firing(); "@fire" eq "@all" });
+    is_deeply(\@fire, \@all, 'that is all of them, but for the pause that has ended');
     Idadmin::Test::stop_daemon($daemon);
     $second->stop;
 } httpd => { server => $locations }, worker => { options => ['--metrics-companies', 1] },

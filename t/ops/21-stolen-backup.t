@@ -73,7 +73,7 @@ for_each_stack {
     $stack->apply_tenant($document);
     my $hire = $stack->post('/v1/api/user', { firstname => 'Åsa', surname => 'Öberg' });
     $stack->wait_task($hire->{json}{data}{taskId});
-    my ($mail) = $smtp->mail("first.line\@$domain");
+    my $mail = ($smtp->mail("first.line\@$domain"))[-1];    # the other engine's is older
     my ($password) = $mail->{body} =~ /^asa\.oberg\S*\n(\S{32})$/m or die "no password by mail\n";
     my $later = $stack->post('/v1/api/user', { firstname => 'Later', surname => 'Work',
         date => '2031-05-05', time => '09:00' })->{json}{data}{taskId};

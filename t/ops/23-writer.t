@@ -87,7 +87,9 @@ sub frozen {
         'a write is given up');
     is($stack->get_user('eva.berg@nordic.example')->{status}, 200, 'reads go on');
     kill CONT => @writers;
-    is(hire('After')->{status}, 200, 'and writes when it moves again');
+    # (One that stood still for ten seconds is replaced, with what was handed to it.)
+    ok(within(sub { hire('After' . ++our $number)->{status} == 200 }),
+        'and writes when it moves again');
     my ($given) = $stack->sql("SELECT count(*) FROM task WHERE upn LIKE 'given.%'");
     is($given->[0], 0, 'what was given up was not done');
     is(hire('Given', headers => { 'Idempotency-Key' => 'given' })->{status}, 200,

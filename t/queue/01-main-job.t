@@ -144,7 +144,7 @@ sub held_directory {
         . ($_[0] ? $at * 2 : 0) . " WHERE tenant_id = 'nordic'") };
     $hold->(1);
     my ($date, $time) = wall(time + 7200);
-    my ($day, $clock) = wall(time - 3600);
+    my ($day, $clock) = wall($at / 1000);
     my $held = qr/The directory onPremises is held since .*\Q$clock\E.*: no answer/;
     for (['POST', firstname => 'Held', surname => 'Back'],
         ['PATCH', userPrincipalName => "eva.berg\@$domain", jobTitle => 'Held'],

@@ -113,7 +113,7 @@ sub correlated {
     is($call->{headers}{traceparent}, $trace, 'and its trace');
     is($call->{json}{task}{correlationId}, $id, 'also in the body');
     is($stack->task($task)->{correlationId}, $id, 'the task has it');
-    like($stack->worker->log_text, qr/task \Q$task\E .* is done \[request \Q$id\E\]$/m,
+    ok($stack->worker->log_gets(qr/task \Q$task\E .* is done \[request \Q$id\E\]$/m),
         'and so has the worker\'s line');
     my @records;
     within(sub { @records = @{ $stack->records('--correlation-id', $id) };

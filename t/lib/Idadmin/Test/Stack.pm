@@ -161,14 +161,33 @@ sub sql {
 # condition (over OLD and NEW) holds, until the block that is returned is called.
 sub refuse {
     my ($self, $table, $condition) = @_;
-    my ($file, $name) = $table =~ /^(\w+\.)?(\w+)$/;
-    my $trigger = ($file // '') . 'refuse';
-    my %how = (sqlite => ["CREATE TRIGGER $trigger BEFORE UPDATE ON $name WHEN $condition BEGIN "
-        . "SELECT RAISE(ABORT, 'refused'); END", "DROP TRIGGER $trigger"],
-        postgresql => ["CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
-        . "RAISE EXCEPTION 'refused'; END \$\$; CREATE TRIGGER refuse BEFORE UPDATE ON $table "
-        . "FOR EACH ROW WHEN ($condition) EXECUTE FUNCTION refuse()",
-        "DROP TRIGGER refuse ON $table; DROP FUNCTION refuse()"]);
+    return $self->_at_update(refuse => $table, $condition,
+        sqlite     => "SELECT RAISE(ABORT, 'refused')",
+        postgresql => "RAISE EXCEPTION 'refused'");
+}
+
+# A task whose try has failed waits for a day instead of seconds, so that a test can look at it for
+# as long as it takes; "next_at = 0" has it tried at once. Until the block that is returned is
+# called.
+sub keep_waiting {
+    my ($self) = @_;
+    return $self->_at_update(keep_waiting => 'task',
+        "OLD.state = 'running' AND NEW.state = 'queued' AND NEW.attempts > OLD.attempts",
+        sqlite     => 'UPDATE task SET next_at = NEW.next_at + 86400000 WHERE id = NEW.id',
+        postgresql => 'NEW.next_at := NEW.next_at + 86400000');
+}
+
+# PostgreSQL changes a row before it is stored, SQLite afterwards.
+sub _at_update {
+    my ($self, $name, $table, $condition, %does) = @_;
+    my ($file, $bare) = $table =~ /^(\w+\.)?(\w+)$/;
+    my $trigger = ($file // '') . $name;
+    my %how = (sqlite => ["CREATE TRIGGER $trigger AFTER UPDATE ON $bare WHEN $condition BEGIN "
+        . "$does{sqlite}; END", "DROP TRIGGER $trigger"],
+        postgresql => ["CREATE FUNCTION $name() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN "
+        . "$does{postgresql}; RETURN NEW; END \$\$; CREATE TRIGGER $name BEFORE UPDATE ON $table "
+        . "FOR EACH ROW WHEN ($condition) EXECUTE FUNCTION $name()",
+        "DROP TRIGGER $name ON $table; DROP FUNCTION $name()"]);
     my ($on, $off) = @{ $how{ $self->engine } };
     $self->sql($on);
     return sub { $self->sql($off) };
@@ -223,15 +242,20 @@ sub ctl_options {
 }
 
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference,
-# program => another idadminctl.
+# program => another idadminctl. A busy machine may answer a connection too late: then nothing was
+# done, and the command is given again.
 sub ctl {
     my ($self, @arguments) = @_;
     my %how = ref $arguments[-1] eq 'HASH' ? %{ pop @arguments } : ();
     my $program = delete $how{program} // 'idadminctl';
     $program = "tool/$program" if $program ne 'idadminctl';
-    my $result = Idadmin::Test::run_command(
-        [Idadmin::Test::program($program), @arguments, $self->ctl_options],
-        user => Idadmin::Test::runtime_user(), %how);
+    my $result;
+    for (1 .. 10) {
+        $result = Idadmin::Test::run_command(
+            [Idadmin::Test::program($program), @arguments, $self->ctl_options],
+            user => Idadmin::Test::runtime_user(), %how);
+        last if $result->{err} !~ /PostgreSQL cannot be reached: .*timeout expired/s;
+    }
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
         if $result->{out} =~ /^\s*[\[{]/;
     return $result;
@@ -245,15 +269,10 @@ sub actor {
     return getpwuid($uid) // "uid $uid";
 }
 
-# The same, and it must have succeeded; returns its JSON, if any. A busy machine may answer a
-# connection too late: then nothing was done, and the command is given again.
+# The same, and it must have succeeded; returns its JSON, if any.
 sub ctl_ok {
     my ($self, @arguments) = @_;
-    my $result;
-    for (1 .. 10) {
-        $result = $self->ctl(@arguments);
-        last if $result->{err} !~ /PostgreSQL cannot be reached: .*timeout expired/s;
-    }
+    my $result = $self->ctl(@arguments);
     die 'idadminctl ' . join(' ', grep { !ref } @arguments)
         . " ended with $result->{exit} (signal $result->{signal}):\n$result->{out}$result->{err}"
         if $result->{exit} || $result->{signal};
