@@ -7,7 +7,7 @@ use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Fault ();
 use Idadmin::Test::Stack;
-use Idadmin::Test::Times qw(outcomes step);
+use Idadmin::Test::Times qw(outcomes step wall);
 
 plan skip_all => Idadmin::Test::Slapd::skip_reason() || Idadmin::Test::Cloud::skip_reason()
     if Idadmin::Test::Slapd::skip_reason() || Idadmin::Test::Cloud::skip_reason();
@@ -19,7 +19,7 @@ my $stack;
 sub upn     { return "$_[0]\@$d" }
 sub offboard { my ($uid) = @_;
     my $answer = $stack->delete('/v1/api/user',
-    { userPrincipalName => upn($uid), date => '2026-01-02' });
+    { userPrincipalName => upn($uid), date => (wall(time - 86_400))[0] });
     is($answer->{status}, 200, "offboarding of $uid") or diag $answer->{body};
     return $answer->{json}{data}{taskId} }
 sub groups_on_premises { my ($uid) = @_;

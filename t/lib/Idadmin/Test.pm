@@ -371,8 +371,8 @@ sub own_memory {
     return List::Util::sum(@own) / @own;
 }
 
-# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 300) -> {
-# exit, signal, out, err }
+# run_command(\@argv, user =>, env => {}, preload => 1 for httpd, stdin =>, timeout => 900) -> {
+# exit, signal, out, err }. The time ends what hangs, before the suite ends the whole program.
 sub run_command {
     my ($argv, %how) = @_;
     my $base = tempdir() . '/command.' . $$ . '.' . ++our $command_count;
@@ -381,7 +381,7 @@ sub run_command {
     if (!$pid) {
         become($argv, %how, in => "$base.in", out => "$base.out", err => "$base.err");
     }
-    my $timeout = ($how{timeout} // 300) * slowness();
+    my $timeout = ($how{timeout} // 900) * slowness();
     my $end     = Time::HiRes::time() + $timeout;
     my $pause   = 0.002;
     while (waitpid($pid, POSIX::WNOHANG()) == 0) {
@@ -411,7 +411,8 @@ sub become {
         open STDIN,  '<',    $how{in} // '/dev/null' or die "$how{in}: $!\n";
         open STDOUT, $files, $how{out}               or die "$how{out}: $!\n";
         open STDERR, $files, $how{err}               or die "$how{err}: $!\n";
-        delete @ENV{ grep {/^(?:PG|LDAP|IDADMIN_STORE|http_proxy|https_proxy|all_proxy|no_proxy)/i}
+        # FAKETIME_SHARED is memory of ours, which another user may not open.
+        delete @ENV{ grep {/^(?:PG|LDAP|IDADMIN_STORE|FAKETIME_SHARED|(?:https?|all|no)_proxy)/i}
             keys %ENV };
         my %environment = (_sanitizer_environment($how{preload}), %{ $how{env} // {} });
         while (my ($name, $value) = each %environment) {

@@ -16,6 +16,7 @@ my %keys = (Enter => "\x{e007}", Escape => "\x{e00c}", Tab => "\x{e004}", Space 
     Backspace => "\x{e003}", Shift => "\x{e008}", Control => "\x{e009}");
 
 sub skip_reason {
+    return 'Chromium does not run at another date (IDADMIN_CLOCK)' if $ENV{FAKETIME};
     for my $program (qw(chromium chromedriver)) {
         return "$program is not installed (Debian: chromium, chromium-driver)"
             if !Idadmin::Test::program_path($program);

@@ -81,6 +81,7 @@ sub start {
         $self->_configure;
         $self->{pid} = Idadmin::Test::daemon([bindir() . '/postgres', '-D', $self->{data}],
             user => user(), log => $self->{log}, cwd => $self->{base},
+            env => { FAKETIME => undef },    # as in with-pg.sh
             stop_signal => 'QUIT');    # its data is not needed after the script
         my $ready = Idadmin::Test::within(
             sub { Idadmin::Test::ended($self->{pid}) || $self->_answers });

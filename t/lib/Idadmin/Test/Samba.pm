@@ -32,6 +32,7 @@ sub user_password    { return "Secret-Pw-$_[0]-1" }    # of login name
 my $days = 7;                                            # before passwords of the domain expire
 
 sub skip_reason {
+    return 'Samba does not run at another date (IDADMIN_CLOCK)' if $ENV{FAKETIME};
     return 'a Samba domain controller needs to be root for its ports and file attributes'
         if $> != 0;
     for my $program (qw(samba samba-tool)) {
@@ -126,16 +127,23 @@ sub _entries {
     return [sort { $order{ $a->{objectClass} } <=> $order{ $b->{objectClass} } } @entries];
 }
 
-# The provisioned and seeded domain, created again if it is old or from another version.
-sub _domain {
+# A copy of the provisioned and seeded domain, which is created again if it is old or from another
+# version; by one at a time, and by none while another copies it.
+sub _copy_domain {
+    my ($base) = @_;
     my $cache = Idadmin::Test::build_dir() . '/obj/samba-domain';
     open my $lock, '>>', "$cache.lock" or die "$cache.lock: $!\n";
     flock $lock, Fcntl::LOCK_EX() or die "$cache.lock: $!\n";
     my $json = Idadmin::Test::json_text({ entries => _entries(), rights => \@rights });
     my $want = Idadmin::Test::run_command([Idadmin::Test::program_path('samba'),
         '--version'])->{out} . $seed . $json;
-    return $cache if -e "$cache/made-by" && -M _ < $days
-        && Idadmin::Test::slurp("$cache/made-by") eq $want;
+    _make_domain($cache, $json, $want) if !-e "$cache/made-by" || -M _ >= $days
+        || Idadmin::Test::slurp("$cache/made-by") ne $want;
+    system('cp', '-a', $cache, $base) == 0 or die "cannot copy $cache\n";
+}
+
+sub _make_domain {
+    my ($cache, $json, $want) = @_;
     File::Path::remove_tree($cache);
     my $made = Idadmin::Test::run_command([Idadmin::Test::program_path('samba-tool'), 'domain',
         'provision', '--configfile=/dev/null', "--targetdir=$cache", "--realm=$realm",
@@ -153,7 +161,6 @@ sub _domain {
     die "samba-tool domain exportkeytab: $made->{out}$made->{err}" if $made->{exit};
     File::Path::remove_tree("$cache/state/sysvol");
     Idadmin::Test::spew("$cache/made-by", $want);
-    return $cache;
 }
 
 # An address of this machine on which the ports of a domain controller are free.
@@ -171,8 +178,7 @@ sub _free_address {
 sub new {
     my ($class, %how) = @_;
     my $base = Idadmin::Test::tempdir() . '/samba' . ++our $count;
-    my $domain = _domain();
-    system('cp', '-a', $domain, $base) == 0 or die "cannot copy $domain\n";
+    _copy_domain($base);
     my $address = _free_address();
     my $self = bless { base => $base, log => "$base/log", address => $address,
         host => 'dc1.' . $dns, %how }, $class;
