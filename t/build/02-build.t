@@ -14,7 +14,7 @@ my $configure = "$src/configure";
 
 # A make of our own, whatever make this test runs under.
 sub in_dir { my ($dir, @command) = @_;
-    return run_command(\@command, cwd => $dir, timeout => 240,
+    return run_command(\@command, cwd => $dir,
     env => { map { ($_ => undef) } qw(MAKEFLAGS MFLAGS MAKELEVEL) }) }
 
 # Paths below a directory: files, or directories with a slash at the end.

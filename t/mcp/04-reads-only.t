@@ -54,8 +54,7 @@ sub target {
 
 {
     my ($object, $function);
-    my $code = run_command(['objdump', '-dr', '--no-show-raw-insn', @objects],
-        timeout => 120)->{out};
+    my $code = run_command(['objdump', '-dr', '--no-show-raw-insn', @objects])->{out};
     # what a relocation fills in shows the next instruction until then
     $code =~ s/ <[^>]+>(?=\n\s+[0-9a-f]+: R_X86_64_)//g;
     for my $line (split /\n/, $code) {

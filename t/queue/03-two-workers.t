@@ -15,15 +15,10 @@ sub open_tasks { my ($stack) = @_;
     my ($row) = $stack->sql("SELECT count(*) FROM task WHERE state IN ('queued', 'running')");
     return $row->[0] }
 
-# As a client does: 503 with Retry-After, which a busy machine brings about, is asked again.
 sub queue_one {
     my ($stack, $first, $last) = @_;
-    my $answer;
-    within(sub {
-        $answer = $stack->post('/v1/api/user', { firstname => $first, surname => $last },
-            headers => { 'Idempotency-Key' => "$first-$last" });
-        return $answer->{status} != 503;
-    });
+    my $answer = $stack->until_taken(POST => '/v1/api/user',
+        { firstname => $first, surname => $last });
     return $answer->{status} == 200 ? $answer->{json}{data}{taskId} : "status $answer->{status}";
 }
 

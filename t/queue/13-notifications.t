@@ -175,7 +175,7 @@ sub down {
     Time::HiRes::sleep($begun + $outage - time) if $begun + $outage > time;
     $hook->start;
     # The receiver may be the killed worker's for the rest of a lease.
-    within(sub { $fault->leap(20); due_now(); !waiting() });
+    $fault->within_leases(sub { due_now(); !waiting() });
     ok(all_told($path, @made, @first), 'when it is back each is told of');
     in_order($path, 'of one person in order', $made[0], @first);
     ok(within(sub { !waiting() }), 'and none is left');
@@ -200,7 +200,7 @@ sub killed {
     $hook->stop;
     $fault->speed(1);
     $stack->worker->start;
-    ok(within(sub { $fault->leap(20); my $now = $fence->(); !$now || $now > $before }),
+    ok($fault->within_leases(sub { my $now = $fence->(); !$now || $now > $before }),
         'which another one takes over');
     $hook->start;
     ok(within(sub { due_now(); !waiting() }) && all_told($path, @tasks), 'none is lost');

@@ -555,7 +555,7 @@ sub guides {
     my @blocks = map {s/^    //gmr} $text =~ /((?:^    .*\n)+(?:\n(?:^    .*\n)+)*)/mg;
     cmp_ok(scalar @blocks, '>', 7, 'there are blocks');
     Idadmin::Test::spew("$dir/all.sh", "set -e\ncd $dir\n" . join '', @blocks);
-    my $run = run_command(['sh', "$dir/all.sh"], timeout => 300, env => {
+    my $run = run_command(['sh', "$dir/all.sh"], env => {
         API => $stack->httpd->url, COMPANY => $stack->{company}, API_USER => $key->{username},
         API_KEY => $key->{apiKey}, DOMAIN => $domain });
     is($run->{exit}, 0, 'all of them') or diag $run->{out}, $run->{err};

@@ -51,7 +51,7 @@ sub _ldapsearch {
         Idadmin::Test::Slapd::service_password(), '-E', 'pr=500/noprompt',
         '-b', $Idadmin::Test::Slapd::suffix,
         '(|(objectClass=inetOrgPerson)(objectClass=groupOfNames))'],
-        env => { LDAPTLS_CACERT => $stack->slapd->ca_file }, timeout => 300);
+        env => { LDAPTLS_CACERT => $stack->slapd->ca_file });
     die "ldapsearch: $search->{err}" if $search->{exit};
     return Time::HiRes::time() - $start;
 }

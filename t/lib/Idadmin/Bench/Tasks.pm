@@ -83,7 +83,7 @@ sub bare {
             secret_file(tempdir() . '/bare.password',
             Idadmin::Test::Slapd::service_password() . "\n"), $Idadmin::Test::Slapd::people,
             $Idadmin::Test::Slapd::domain, $name, $count, $threads,
-            $manager, $group], env => { LDAPNOINIT => 1 }, timeout => 300);
+            $manager, $group], env => { LDAPNOINIT => 1 });
     die "accounts: $run->{err}" if $run->{exit};
     my $figures = json_data($run->{out});
     printf "# %-8s processor, ms an account: slapd %.2f\n", $name,

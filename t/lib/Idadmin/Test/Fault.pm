@@ -116,17 +116,17 @@ sub speed {
     return $self;
 }
 
-# Waits for a condition (within) that needs leases to end: the clock leaps over one every now and
-# then. In between the waiting worker sees the lease, and calls have all their time. A clock that
-# ran fast all along would take that time from them.
+# Waits for a condition (within) that needs leases to end: the clock leaps over one in three steps,
+# again and again. In between the waiting worker sees the lease, and whether its holder lives; and
+# calls have all their time, which a clock that ran fast all along would take from them.
 sub within_leases {
     my ($self, $block) = @_;
-    my $next = Time::HiRes::time() + 1.5;
+    my $next = Time::HiRes::time() + 0.5;
     return Idadmin::Test::within(sub {
         my $value = $block->();
         if (!$value && Time::HiRes::time() > $next) {
-            $self->leap(61);
-            $next = Time::HiRes::time() + 1.5;
+            $self->leap(21);
+            $next = Time::HiRes::time() + 0.5;
         }
         return $value;
     });

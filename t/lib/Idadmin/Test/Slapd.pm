@@ -59,7 +59,7 @@ sub new {
     $self->{ports} = Idadmin::Test::free_port();
     $self->_write_conf;
     my $loaded = Idadmin::Test::run_command([Idadmin::Test::program_path('slapadd'), '-q', '-f',
-        "$base/slapd.conf", '-b', $suffix, '-l', "$base/seed.ldif"], timeout => 600);
+        "$base/slapd.conf", '-b', $suffix, '-l', "$base/seed.ldif"]);
     die "slapadd: $loaded->{err}" if $loaded->{exit};
     return ($how{start} // 1) ? $self->start : $self;
 }

@@ -383,6 +383,20 @@ sub post   { my ($self, $target, $json, %how) = @_;
 sub delete { my ($self, $target, $json, %how) = @_;
     return $self->call(DELETE => $target, (defined $json ? (json => $json) : ()), %how) }
 
+# A write as a client sends it: under an Idempotency-Key, and again where the answer is 503, which a
+# busy machine may bring about.
+sub until_taken {
+    my ($self, $method, $target, $json) = @_;
+    my $key = join '-', 'client', $$, ++our $taken;
+    my $answer;
+    Idadmin::Test::within(sub {
+        $answer = $self->call($method => $target, json => $json,
+            headers => { 'Idempotency-Key' => $key });
+        $answer->{status} != 503;
+    });
+    return $answer;
+}
+
 sub get_user { my ($self, $upn, %how) = @_;
     return $self->get('/v1/api/user?userPrincipalName=' . _escape($upn), %how) }
 # Asked again where the answer only says later: a store that is busy, or a test that asks too often.
