@@ -129,7 +129,7 @@ sub disabled_and_bare {
 # Another account takes the name between queueing and the due minute: the next candidate, reported
 # in task and step.
 sub name_taken_meanwhile {
-    my ($date, $time) = wall(time + 3600);
+    my ($date, $time) = wall(time + 10_800);
     my $queued = join_now(firstname => 'Taken', surname => 'Name', date => $date, time => $time);
     is($queued->{userPrincipalName}, "taken.name\@$domain", 'reserved');
     $cloud->control(create => { type => 'user',
@@ -422,7 +422,7 @@ sub own_word_has_its_time {
 }
 
 sub manager_from_queue {
-    my ($date, $time) = wall(time + 3600);
+    my ($date, $time) = wall(time + 10_800);
     my $boss = join_now(firstname => 'New', surname => 'Boss', date => $date, time => $time);
     my $junior = join_now(firstname => 'New', surname => 'Junior',
         manager => $boss->{userPrincipalName}, date => $date, time => $time);

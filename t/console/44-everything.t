@@ -33,7 +33,7 @@ my ($who) = map { $_->{userPrincipalName} }
     reverse @{ $api->data('/users', { status => 'active', limit => 200 })->{items} };
 my $template = $api->data('/role-templates')->{items}[0]{id};
 my $group    = $api->data('/groups')->{items}[0]{id};
-$browser->patience(1200);
+$browser->patience(900);
 $browser->media(reduced => 1);    # animations cost processor
 
 my @pages = (

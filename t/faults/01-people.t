@@ -242,7 +242,7 @@ for_each_engine {
     # The clock leaps over the leases of a synchronisation and of a task that the next process has
     # begun at once.
     $worker->expect_log(qr/IDA0323/, qr/IDA0335.*signal 9/, qr/IDA0503.*: stopped/,
-        qr/IDA03(?:00|10|13)/);
+        qr/IDA03(?:00|10|13|25)/);
     # what a disk that is full or read-only brings about, and a death in the middle
     $worker->expect_log(qr/disk is full|disk I\/O|readonly|No space|Read-only/,
         Idadmin::Test::store_needed(), qr/IDA0(?:315|321)/);

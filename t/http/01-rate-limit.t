@@ -115,7 +115,7 @@ subtest 'one record a minute' => sub {
     is $records[0]{label}, 'Small ones', 'label';
 };
 
-# Sixteen connections ask without pause, until they are refused; meanwhile a graceful restart, and
+# Sixteen clients ask without pause, until they are refused; meanwhile a graceful restart, and
 # children are killed. Then the clock runs faster, until one more that asks when its 60 seconds are
 # over finds a place again.
 subtest 'exactly 120 in 60 seconds' => sub {

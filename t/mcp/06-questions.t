@@ -37,12 +37,13 @@ sub question {
 sub upn { return "$_[0]\@$d" }
 sub upns { return [sort map { ($_->{user} // $_)->{userPrincipalName} } @{ $_[0] }] }
 sub uids { return [sort map { upn($_->{uid}[0]) } @_] }
+my $month = POSIX::strftime('%Y-%m', localtime(time + 40 * 86400));
+
 sub row { my ($list, $name) = @_;
     return (grep { $_->{resource}{name} eq $name } @{ $list->{items} })[0] }
 
 sub play {
     my $slapd = $stack->slapd;
-    my $month = POSIX::strftime('%Y-%m', localtime(time + 40 * 86400));
 
     question('who reports to Eva?', sub {
         my $found = tool('search_users', manager => upn('eva.berg'));
@@ -121,7 +122,7 @@ sub play {
 sub happen {
     my $slapd = $stack->slapd;
     my $ctl   = sub { return $stack->ctl_ok(@_, '--json') };
-    my $day   = POSIX::strftime('%Y-%m-20', localtime(time + 40 * 86400));
+    my $day   = "$month-20";
     my @tasks = map { $_ } @{ $ctl->('role', 'assign', 'nordic', 'Sales', upn('bo.ek'))
         ->{taskIds} };
     my $request = $ctl->('request', 'create', 'nordic', 'CRM administration', upn('bo.ek'));

@@ -92,7 +92,8 @@ sub frozen {
         'and writes when it moves again');
     my ($given) = $stack->sql("SELECT count(*) FROM task WHERE upn LIKE 'given.%'");
     is($given->[0], 0, 'what was given up was not done');
-    is(hire('Given', headers => { 'Idempotency-Key' => 'given' })->{status}, 200,
+    ok(within(sub {
+        hire('Given', headers => { 'Idempotency-Key' => 'given' })->{status} == 200 }),
         'under its key it is done when it is sent again');
 }
 

@@ -93,7 +93,7 @@ sub now_and_disabled {
 # Another account takes the name between queueing and the due minute: the next candidate, reported
 # in task and step.
 sub name_taken_meanwhile {
-    my ($date, $time) = wall(time + 3600);
+    my ($date, $time) = wall(time + 10_800);
     my $queued = $stack->post('/v1/api/user',
         { firstname => 'Taken', surname => 'Name', date => $date, time => $time })->{json}{data};
     is($queued->{userPrincipalName}, "taken.name\@$domain", 'reserved');
@@ -108,7 +108,7 @@ sub name_taken_meanwhile {
 # A manager who comes later than the person: the answer names the day, nothing waits for it, and a
 # task of its own sets the manager then.
 sub manager_from_queue {
-    my ($date, $time) = wall(time + 3600);
+    my ($date, $time) = wall(time + 10_800);
     my $boss = $stack->post('/v1/api/user',
         { firstname => 'New', surname => 'Boss', date => $date, time => $time })->{json}{data};
     my $junior = $stack->post('/v1/api/user', { firstname => 'New', surname => 'Junior',

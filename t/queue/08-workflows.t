@@ -290,7 +290,7 @@ sub manager_gone {
         act(sendEmail => to => '{manager}', subject => '{displayName}', body => 'b',
         continueOnError => $false)));
     $on->wait_synced;
-    my ($date, $time) = Idadmin::Test::Times::wall(time + 3600);
+    my ($date, $time) = Idadmin::Test::Times::wall(time + 10_800);
     my %later = (date => $date, time => $time);
     my ($boss, $other) = map { join_now($on, firstname => 'Boss', surname => $_, %later) } 'One',
         'Two';

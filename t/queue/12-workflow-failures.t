@@ -255,7 +255,7 @@ sub changed_meanwhile {
         workflow('Turned', 'userCreate', act(addToGroup => group => 'Finance')),
         workflow('Other', 'userCreate', act('removeLicenses')));
     $stack->wait_synced;
-    my ($date, $time) = Idadmin::Test::Times::wall(time + 3600);
+    my ($date, $time) = Idadmin::Test::Times::wall(time + 10_800);
     my $queued = join_now($stack, firstname => 'Chan', surname => 'Ged', date => $date,
         time => $time);
     apply($stack, { %{ workflow('Turned', 'userCreate', act(addToGroup => group => 'Finance')) },

@@ -194,14 +194,16 @@ sub keys_of_clients {
         return $stack->post($how{path} // '/v1/api/user', $how{body} // \%body,
         headers => { 'Idempotency-Key' => $key }) };
     my @answers = in_parallel(32, sub {
-        my $answer = $send->('twins');
+        my $answer;
+        within(sub { $answer = $send->('twins'); $answer->{status} != 503 });
         return { status => $answer->{status}, body => $answer->{body},
             location => $answer->{headers}{location},
             replayed => $answer->{headers}{'idempotent-replayed'} // '' };
     });
     is(scalar(grep { $_->{status} == 200 } @answers), 32, '32 parallel twins are all answered');
-    is(scalar(grep { $_->{replayed} eq '' } @answers), 1, 'one of them first');
-    is(scalar(grep { $_->{replayed} eq 'true' } @answers), 31,
+    my $made = grep { $_->{replayed} eq '' } @answers;
+    cmp_ok($made, '<=', 1, 'one of them first, if its answer was not lost');
+    is(scalar(grep { $_->{replayed} eq 'true' } @answers), 32 - $made,
         'the others are replays, and say so');
     my %different = map { ("$_->{body}\n$_->{location}" => 1) } @answers;
     is(scalar keys %different, 1, 'byte for byte with the same Location');

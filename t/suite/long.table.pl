@@ -55,10 +55,12 @@ my @each = qw(sqlite postgresql);
     { name => 'suite-busy', make => 'check', parts => 10, environment => { IDADMIN_BUSY => 2 } },
     { name => 'suite-slow', make => 'check', parts => 2,
         environment => { IDADMIN_SLOW => 'fsync=20 connect=10 begin=20 commit=50' } },
-    # Over the new year of Stockholm, then an hour in which UTC still has the old one; and over the
-    # night that loses an hour.
+    # Over the new year of Stockholm, then an hour in which UTC still has the old one; over the
+    # night that loses an hour, and over the one that has an hour twice.
     { name => 'suite-new-year', make => 'check',
         environment => { IDADMIN_CLOCK => '2027-12-31 22:55' } },
     { name => 'suite-summer', make => 'check',
         environment => { IDADMIN_CLOCK => '2028-03-26 00:52' } },
+    { name => 'suite-winter', make => 'check',
+        environment => { IDADMIN_CLOCK => '2027-10-31 00:05' } },
 );

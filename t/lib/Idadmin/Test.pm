@@ -492,9 +492,11 @@ sub stop_daemon {
 my $store_late = qr/IDA0101.*busy\ for\ more\ than|IDA0106.*took\ longer\ than
     |IDA0110.*timeout\ expired|IDA0120.*no\ answer\ in\ time
     |IDA0121.*(?:lock|statement)\ timeout/x;
-my $directory_late = qr/IDA0321.*has not answered a call for/;
+my $directory_late = qr/IDA0321.*has\ not\ answered\ a\ call\ for
+    |IDA0315.*is\ not\ reachable:.*(?:timed\ out|timeout)|IDA0326.*does\ not\ answer/xi;
 my $receiver_late  = qr/IDA\d+.*\ receiver\ .*\ cannot\ be\ reached:.*(?:timeout|timed\ out)/xi;
-my $store_needed = qr/connection\ to\ the\ store\ is\ lost|store\ is\ (?:not\ reachable|busy)
+my $store_needed = qr/connection\ to\ the\ store\ (?:is|was)\ lost|store\ took\ too\ long
+    |store\ is\ (?:not\ reachable|busy)
     |store\ cannot\ be\ (?:used|written)|PostgreSQL\ cannot\ be\ reached/xi;
 
 # Whatever work needed a store that a test has broken or stopped: any log id may say so. What else

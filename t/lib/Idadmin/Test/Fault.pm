@@ -117,16 +117,16 @@ sub speed {
 }
 
 # Waits for a condition (within) that needs leases to end: the clock leaps over one in three steps,
-# again and again. In between the waiting worker sees the lease, and whether its holder lives; and
-# calls have all their time, which a clock that ran fast all along would take from them.
+# again and again. Between the steps the waiting worker sees the lease, and whether its holder
+# lives; behind them calls have all their time, which a clock that ran fast all along would take.
 sub within_leases {
     my ($self, $block) = @_;
-    my $next = Time::HiRes::time() + 0.5;
+    my ($steps, $next) = (0, Time::HiRes::time() + 0.5);
     return Idadmin::Test::within(sub {
         my $value = $block->();
         if (!$value && Time::HiRes::time() > $next) {
             $self->leap(21);
-            $next = Time::HiRes::time() + 0.5;
+            $next = Time::HiRes::time() + (++$steps % 3 ? 0.5 : 3 * Idadmin::Test::slowness());
         }
         return $value;
     });

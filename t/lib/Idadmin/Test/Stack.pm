@@ -242,7 +242,7 @@ sub ctl_options {
 }
 
 # ctl(@arguments) -> { exit, signal, out, err, json }; stdin => TEXT as a last hash reference,
-# program => another idadminctl. A busy machine may answer a connection too late: then nothing was
+# program => another idadminctl. On a busy machine the store may answer too late: then nothing was
 # done, and the command is given again.
 sub ctl {
     my ($self, @arguments) = @_;
@@ -254,7 +254,7 @@ sub ctl {
         $result = Idadmin::Test::run_command(
             [Idadmin::Test::program($program), @arguments, $self->ctl_options],
             user => Idadmin::Test::runtime_user(), %how);
-        last if $result->{err} !~ /PostgreSQL cannot be reached: .*timeout expired/s;
+        last if $result->{err} !~ /PostgreSQL cannot be reached: .*timeout expired|store is busy/s;
     }
     $result->{json} = eval { Idadmin::Test::json_data($result->{out}) }
         if $result->{out} =~ /^\s*[\[{]/;
@@ -384,7 +384,7 @@ sub delete { my ($self, $target, $json, %how) = @_;
     return $self->call(DELETE => $target, (defined $json ? (json => $json) : ()), %how) }
 
 # A write as a client sends it: under an Idempotency-Key, and again where the answer is 503, which a
-# busy machine may bring about.
+# busy machine may bring about, or 429, as what was answered 503 may still have its place.
 sub until_taken {
     my ($self, $method, $target, $json) = @_;
     my $key = join '-', 'client', $$, ++our $taken;
@@ -392,7 +392,7 @@ sub until_taken {
     Idadmin::Test::within(sub {
         $answer = $self->call($method => $target, json => $json,
             headers => { 'Idempotency-Key' => $key });
-        $answer->{status} != 503;
+        $answer->{status} !~ /^(?:429|503)$/;
     });
     return $answer;
 }

@@ -19,7 +19,8 @@ sub stockholm {
     return $text;
 }
 
-# The same -> (YYYY-MM-DD, HH:mm).
+# The same -> (YYYY-MM-DD, HH:mm). In autumn two hours have one name, which means the first of them:
+# three hours from now are never past.
 sub wall { my ($seconds) = @_; return split / /, stockholm('%Y-%m-%d %H:%M', $seconds) }
 
 # "2026-11-21T12:00:00.123Z" -> seconds since 1970, with their fraction.
