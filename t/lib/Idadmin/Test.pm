@@ -509,8 +509,14 @@ our $clock_leapt;
 sub late {
     my ($line, $log) = @_;
     return $line =~ $store_late || $line =~ $directory_late || $line =~ $receiver_late
-        || ($line =~ /IDA0315.*is not reachable/ && ($clock_leapt || $log =~ $directory_late))
+        || ($line =~ /IDA0315.*is not reachable/ && ($clock_leapt || $log =~ /IDA0321/))
         || ($line =~ $store_needed && $log =~ $store_late);
+}
+
+# Lines of a log with this pattern, but for those.
+sub faults_in {
+    my ($log, $pattern) = @_;
+    return grep { $_ =~ $pattern && !late($_, $log) } split /\n/, $log;
 }
 
 # Checks at the end of the script: blocks that return a list of complaints.

@@ -192,8 +192,8 @@ our @console_users
 sub _writer_program {
     my ($self) = @_;
     my $program = Idadmin::Test::program('idadmin-writer');
-    my @names   = grep {/^LD_PRELOAD$|^IDADMIN_SLOW$|FAKE/ && !/SHARED/} sort keys %ENV;
     return $program if !$ENV{LD_PRELOAD};
+    my @names = grep {/^LD_PRELOAD$|^IDADMIN_SLOW$|FAKE/ && !/SHARED/} sort keys %ENV;
     my $script = Idadmin::Test::spew("$self->{base}/writer.sh", join '', "#!/bin/sh\n",
         (map {"export $_='$ENV{$_}'\n"} @names), "exec '$program' \"\$@\"\n");
     chmod 0755, $script;

@@ -20,7 +20,7 @@ sub post_ahead {
     my ($stack, $domain, %more) = @_;
     my ($clock, $due) = delete @more{qw(clock due)};
     $due //= (int(time / 60) + 30) * 60;
-    # in autumn two hours have one name, which means the first of them
+    # In autumn two hours have one name, which means the first of them.
     $due += 3600 if "@{[ wall($due) ]}" eq "@{[ wall($due - 3600) ]}";
     my ($date, $time) = wall($due);
     my $photo = Idadmin::Test::Photo::jpeg(20_000);
