@@ -308,9 +308,9 @@ sub log_server {
 
 # A command that has a /dev of its own, with the log of a test in it; without what a run preloads,
 # which would look for its memory there.
-my $own_dev = 'for d in null zero urandom; do : >"$0/$d"; mount --bind "/dev/$d" "$0/$d"; done; '
-    . 'mount --rbind "$0" /dev; exec env -u LD_PRELOAD setpriv --reuid="$1" --regid="$1" '
-    . '--clear-groups "${@:2}"';
+my $own_dev = 'unset LD_PRELOAD; '
+    . 'for d in null zero urandom; do : >"$0/$d"; mount --bind "/dev/$d" "$0/$d"; done; '
+    . 'mount --rbind "$0" /dev; exec setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"';
 
 # The system's log takes them too, by default where one listens. Where it must be and none listens
 # they wait, and it is said.
