@@ -172,7 +172,6 @@ export function poll({ path, query, every, apply, hold, signal }) {
   };
   async function ask() {
     if (signal.aborted || document.hidden || paused) return;
-    asking?.abort();
     const mine = asking = new AbortController();
     try {
       const answer = await read(path, typeof query === 'function' ? query() : query,
@@ -191,7 +190,8 @@ export function poll({ path, query, every, apply, hold, signal }) {
       plan(wait);
     }
   }
-  events.addEventListener('wake', () => plan(0), { signal });
+  // An answer that was asked for before would put the next question off.
+  events.addEventListener('wake', () => { asking?.abort(); plan(0); }, { signal });
   signal.addEventListener('abort', () => { clearTimeout(timer); settled(plan); });
   plan(pace());
 }
