@@ -356,12 +356,17 @@ sub refused_credentials {
     my $id = leave_now("olga.ivanova\@$domain");
     ok(within(sub { hold() }), 'the secret is another one: held');
     waits($id, qr/AADSTS7000215/, 'with the reason');
-    # Until the wait is so long (minutes) that it cannot be what ends the hold.
-    ok(within(sub { my $failures = (hold())[2] // 0; hold_until(1) if $failures < 5;
-        $failures >= 5 && (() = $holds->()) >= $before + 5 }), 'more tries');
-    # The first hold may have begun again: a concurrent call that succeeded ended it.
-    my @waits = ($holds->())[-4 .. -1];
-    ok(!(grep { $waits[$_] <= 1.3 * $waits[$_ - 1] } 1 .. 3), "each after a longer wait: @waits s");
+    # Until the wait is so long (minutes) that it cannot be what ends the hold: 10 s, 30 s, 60 s and
+    # twice as long each time, a fifth more or less. Calls that fail side by side tell of one step
+    # each.
+    my @steps   = ([8, 12], [24, 36], [48, 72], [96, 144], [192, 288]);
+    my $reached = sub {
+        my @waits = $holds->();
+        splice @waits, 0, $before;
+        return grep { my $step = $_; grep { $_ >= $step->[0] && $_ <= $step->[1] } @waits } @steps;
+    };
+    ok(within(sub { my $failures = (hold())[2] // 0; hold_until(1) if $failures < @steps;
+        $failures >= @steps && $reached->() == @steps }), 'more tries, each after a longer wait');
     Idadmin::Test::secret_file($file, "another\n");
     # The worker's check of the file ends the hold, or a concurrent call that reads the secret
     # again. Its own time is minutes away, which this test does not wait.
