@@ -22,8 +22,11 @@
 #define TURN_NAP_MS 50
 #define STACK_SIZE 32768 /* of the handler: the thread's own may be what overflowed */
 
+/* A thread that comes is waited for, but the work has not begun: a death is none of its. */
+enum { AWAY, COMING, AT_WORK };
+
 typedef struct crash_call {
-    atomic_int busy;
+    atomic_int state;
     char tenant[72];
     ida_directory_kind directory;
 } crash_call;
@@ -69,7 +72,7 @@ static _Thread_local char stack[STACK_SIZE];
 static void on_crash(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (mine && mine->busy) {
+    if (mine && mine->state == AT_WORK) {
         shared->culprit = 1 + (int)(mine - shared->calls);
     }
     shared->signal = number;
@@ -121,7 +124,7 @@ static int is_counted(const crash_note *note, int at)
     const crash_call *call = &note->calls[at];
     for (int i = 0; i < at; i++) {
         const crash_call *other = &note->calls[i];
-        if (other->busy && other->directory == call->directory &&
+        if (other->state == AT_WORK && other->directory == call->directory &&
             strcmp(other->tenant, call->tenant) == 0) {
             return 1;
         }
@@ -136,7 +139,7 @@ static int suspect_all(crash_note *note, int signal)
     int places = 0, last = 0;
     crash_suspect *one = NULL;
     for (int i = 0; i < CALLS_MAX; i++) {
-        if (note->calls[i].busy && !is_counted(note, i)) {
+        if (note->calls[i].state == AT_WORK && !is_counted(note, i)) {
             one = suspect_made(note, &note->calls[i]);
             places++;
             last = i;
@@ -184,19 +187,20 @@ static int is_alone(crash_suspect *s)
 static int others_work(void)
 {
     for (int i = 0; i < shared->threads && i < CALLS_MAX; i++) {
-        if (shared->calls[i].busy && &shared->calls[i] != mine) {
+        if (shared->calls[i].state != AWAY && &shared->calls[i] != mine) {
             return 1;
         }
     }
     return 0;
 }
 
-static void is_at(const char *tenant, ida_directory_kind where)
+static void is_at(const char *tenant, ida_directory_kind where, int state)
 {
-    mine->busy = 0; /* a crash during this update then blames no directory rather than a mixture */
+    mine->state = AWAY; /* a crash during this update then blames no directory rather than a
+                           mixture */
     snprintf(mine->tenant, sizeof mine->tenant, "%s", tenant);
     mine->directory = where;
-    mine->busy = 1;
+    mine->state = state;
 }
 
 /* The innermost suspect that this thread serves; NULL: none. */
@@ -212,7 +216,7 @@ static crash_suspect *innermost(void)
 /* Waits until no other thread serves a suspect, so that a death names this one. */
 static void take_turn(worker *w, crash_suspect *s)
 {
-    mine->busy = 0; /* a thread that waits is not at work: a suspect may be served alone now */
+    mine->state = AWAY; /* a thread that waits is not at work: a suspect may be served alone now */
     while (s->deaths && is_at_risk(w)) {
         crash_suspect *expected = innermost();
         if (atomic_compare_exchange_strong(&served, &expected, s)) {
@@ -235,12 +239,13 @@ static void begin(worker *w, const char *tenant, ida_directory_kind where)
     if (s && s != innermost()) {
         take_turn(w, s);
     }
-    is_at(tenant, where);
+    is_at(tenant, where, COMING);
     while (!depth && !turns[0] && is_alone(atomic_load(&served)) && is_at_risk(w)) {
-        mine->busy = 0;
+        mine->state = AWAY;
         worker_nap(w, TURN_NAP_MS);
-        is_at(tenant, where);
+        mine->state = COMING;
     }
+    mine->state = AT_WORK;
 }
 
 /* Its work has ended, and the process lives. */
@@ -389,9 +394,9 @@ void hold_crash_call_ends(void)
 {
     depth--;
     if (mine && !depth) {
-        mine->busy = 0;
+        mine->state = AWAY;
     } else if (mine && depth < DEPTH_MAX) {
-        is_at(outer[depth].tenant, outer[depth].directory);
+        is_at(outer[depth].tenant, outer[depth].directory, AT_WORK);
     }
     give_turn();
 }
