@@ -172,6 +172,31 @@ JS
         'is given up, or lost, but no refusal');
 };
 
+subtest 'an answer that comes behind a wake' => sub {
+    my $asked = sub { $browser->script('return between.asked') };
+    $browser->async(<<'JS');
+const done = arguments[arguments.length - 1], real = window.fetch, stop = new AbortController();
+const {poll, wake} = await import(new URL('api.js', location.href));
+const answer = {status: 200, ok: true, headers: new Headers(), json: async () => ({data: {}})};
+let give;
+between.asked = 0;
+between.wake = () => { wake(); give(answer); };
+between.end = () => { stop.abort(); window.fetch = real; };
+window.fetch = (to, options) => (to.includes('/api/slow') ? new Promise((go, fail) => {
+    between.asked++;
+    give = go;
+    options.signal.addEventListener('abort', () => fail(options.signal.reason));
+}) : real(to, options));
+poll({path: 'slow', every: 1e6, apply: () => {}, signal: stop.signal});
+wake();
+done();
+JS
+    $browser->until('it is asked', sub { $asked->() == 1 });
+    $browser->script('between.wake()');
+    ok($browser->until('asked again', sub { $asked->() == 2 }), 'does not put the next one off');
+    $browser->script('between.end()');
+};
+
 subtest 'grey bars are seen' => sub {
     $company->open('tasks');
     $between->rule('GET company', '{hold: true}');
