@@ -48,7 +48,7 @@ sub queue_all {
         my ($index) = @_;
         return [map {
             # A tenth are of one name, which has to be numbered.
-            my $answer = $stack->until_taken(POST => '/v1/api/user',
+            my $answer = $stack->post('/v1/api/user',
                 { firstname => 'Åke', surname => $_ % 10 ? "Storm$index$_" : 'Lik', country => 'SE',
                 manager => "anna.lind\@$domain" });
             $answer->{status} == 200
@@ -56,7 +56,7 @@ sub queue_all {
                 : die "status $answer->{status}: $answer->{body}\n";
         } 1 .. $each];
     });
-    my @left = map { my $answer = $stack->until_taken(DELETE => '/v1/api/user',
+    my @left = map { my $answer = $stack->delete('/v1/api/user',
         { userPrincipalName => $_, time => '00:00' });
         $answer->{status} == 200 ? [$answer->{json}{data}{taskId}, $_]
         : die "status $answer->{status}: $answer->{body}\n" } @leavers;

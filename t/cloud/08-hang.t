@@ -19,7 +19,7 @@ my $silence = parameter(seconds => 0);
 
 sub joins {
     my ($stack, $first, $last) = @_;
-    my $answer = $stack->until_taken(POST => '/v1/api/user',
+    my $answer = $stack->post('/v1/api/user',
         { firstname => $first, surname => $last });
     return $answer->{status} == 200 ? $answer->{json}{data}{taskId}
         : die "status $answer->{status}: $answer->{body}\n";

@@ -247,7 +247,7 @@ subtest 'slow uploads of one key leave room for the others' => sub {
     my %json = (body => $body, headers => { 'Content-Type' => 'application/json' });
     # httpd has started children beside the busy ones, and these have room.
     my $own = within(sub {
-        my $one = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client);
+        my $one = $stack->call(POST => '/v1/api/user', %json, client => $httpd->client, once => 1);
         $one->{status} == 503 && $one });
     error_is $own, 503, 'SERVICE_UNAVAILABLE', 'the same key waits, and is put off';
     like $own->{body}, qr/of this key/, 'with the reason';

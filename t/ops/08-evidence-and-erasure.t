@@ -255,7 +255,9 @@ sub erasure {
     is($stack->call(DELETE => "/v1/api/task?id=$later",
         headers => { 'Idempotency-Key' => "stay-$upn" })->{status}, 200,
         'cancelled under a key that names the person');
-    is_deeply([sort map { $_->[0] } $stack->sql('SELECT key FROM idempotency')],
+    # besides those of the keys that Stack gives to writes
+    is_deeply([sort map { $_->[0] }
+        $stack->sql("SELECT key FROM idempotency WHERE key NOT LIKE 'client-%'")],
         ['hire-1', "stay-$upn"], 'both answers are kept');
     $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('zsofia.quixote-brandt')
         . "\nchangetype: delete\n");

@@ -17,7 +17,7 @@ sub open_tasks { my ($stack) = @_;
 
 sub queue_one {
     my ($stack, $first, $last) = @_;
-    my $answer = $stack->until_taken(POST => '/v1/api/user',
+    my $answer = $stack->post('/v1/api/user',
         { firstname => $first, surname => $last });
     return $answer->{status} == 200 ? $answer->{json}{data}{taskId} : "status $answer->{status}";
 }

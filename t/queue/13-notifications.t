@@ -34,7 +34,7 @@ sub told { my (@receivers) = @_;
 
 sub join_up {
     my ($given, %more) = @_;
-    my $answer = $stack->until_taken(POST => '/v1/api/user',
+    my $answer = $stack->post('/v1/api/user',
         { firstname => $given, surname => 'Nov', %more });
     return $answer->{json}{data}{taskId} // die "not queued: $answer->{body}\n";
 }
@@ -42,8 +42,8 @@ sub join_up {
 # A change of the person, which takes its own time after the one before.
 sub change {
     my ($given, $title) = @_;
-    my $answer = $stack->until_taken(PATCH => '/v1/api/user',
-        { userPrincipalName => lc("$given.nov\@$domain"), jobTitle => $title });
+    my $answer = $stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => lc("$given.nov\@$domain"), jobTitle => $title });
     return $answer->{json}{data}{taskId} // die "not queued: $answer->{body}\n";
 }
 

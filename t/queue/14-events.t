@@ -36,7 +36,7 @@ sub refused {
 
 sub queue {
     my ($given, $surname) = @_;
-    my $answer = $stack->until_taken(POST => '/v1/api/user',
+    my $answer = $stack->post('/v1/api/user',
         { firstname => $given, surname => $surname });
     return $answer->{json}{data}{taskId} // die "$answer->{body}\n";
 }

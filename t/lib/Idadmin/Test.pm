@@ -503,6 +503,9 @@ my $store_needed = qr/connection\ to\ the\ store\ (?:is|was)\ lost|store\ took\ 
 # the store's own line gives as the reason (IDA01..) is expected apart.
 sub store_needed { return $store_needed }
 
+# Has the store been late in this log?
+sub store_was_late { my ($log) = @_; return $log =~ $store_late }
+
 # A clock that leaps ends the directory calls that are on their way (Idadmin::Test::Fault->leap).
 our $clock_leapt;
 

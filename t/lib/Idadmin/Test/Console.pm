@@ -13,13 +13,16 @@ our @EXPORT_OK = qw(refused);
 # new(HTTPD, user => NAME, company => ID)
 sub new {
     my ($class, $httpd, %how) = @_;
-    return bless { client => $httpd->client, company => $how{company}, user => $how{user} }, $class;
+    return bless { httpd => $httpd, client => $httpd->client, company => $how{company},
+        user => $how{user} }, $class;
 }
 
 sub _escaped { return $_[0] =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ger }
 
 # request(METHOD, PATH below /console/api, { arguments }, body => DATA, headers => { more }):
-# as Idadmin::Test::Http answers. A header given as undef is not sent.
+# as Idadmin::Test::Http answers. A header given as undef is not sent. It is made again where the
+# store was late; so that a write can be, it has an Idempotency-Key, where its address takes one and
+# the test does not name it.
 sub request {
     my ($self, $method, $path, $arguments, %how) = @_;
     my %query = (companyId => $self->{company}, %{ $arguments // {} });
@@ -31,10 +34,15 @@ sub request {
         : (),
         $method eq 'GET' ? () : ('X-IdAdmin-Console' => 1),
         exists $how{body} ? ('Content-Type' => 'application/json') : (), %{ $how{headers} // {} });
-    return $self->{client}->request($method, "/console/api$path" . (length $query ? "?$query" : ''),
-        headers => \%headers,
+    my $once = $method ne 'GET'
+        && (exists $headers{'Idempotency-Key'} || $path =~ m{^/(?:keys?|tasks)\b});
+    $headers{'Idempotency-Key'} = join '-', 'console', $$, ++our $writes
+        if $method ne 'GET' && !$once;
+    my $ask = sub { return $self->{client}->request($method,
+        "/console/api$path" . (length $query ? "?$query" : ''), headers => \%headers,
         exists $how{body} ? (body => ref $how{body} ? Idadmin::Test::json_text($how{body})
-            : $how{body}) : ());
+            : $how{body}) : ()) };
+    return $once ? $ask->() : $self->{httpd}->until_served($ask);
 }
 
 sub get { my ($self, $path, $arguments, %how) = @_;

@@ -76,6 +76,20 @@ sub error_log { return "$_[0]{base}/error.log" }
 sub access_log { return "$_[0]{base}/access.log" }
 sub pid       { return $_[0]{pid} }
 
+# The answer of a request, which the block makes. Where it is 503 because the store of a busy
+# machine was late, the request is made again, as a client does; a 503 at once, without a late store
+# in the log, is the answer. 429 then: what was answered 503 may still have its place.
+my $LATE = 2;    # seconds; the shortest patience with a store is 3
+
+sub until_served {
+    my ($self, $ask) = @_;
+    my $answer = $ask->();
+    return $answer if $answer->{status} != 503 || ($answer->{seconds} < $LATE
+        && !Idadmin::Test::store_was_late(Idadmin::Test::slurp($self->error_log)));
+    Idadmin::Test::soon(60, sub { $answer = $ask->(); $answer->{status} !~ /^(?:429|503)$/ });
+    return $answer;
+}
+
 # A raw client of its own connection.
 sub client { my ($self, %how) = @_; return Idadmin::Test::Http->new($self->{port}, %how) }
 

@@ -51,14 +51,15 @@ sub headers {
     return [map { ($_ => $headers{$_}) } sort keys %headers];
 }
 
-# post($message or $bytes, headers => {...}, ...) -> the answer of Http::request
+# post($message or $bytes, headers => {...}, ...) -> the answer of Http::request. It only reads, so
+# it is asked again where the store was late.
 sub post {
     my ($self, $message, %how) = @_;
     my $changes = delete $how{headers} // {};
     my $method = delete $how{method} // 'POST';
     my $body = ref $message ? Idadmin::Test::json_text($message) : $message;
-    return $self->client->request($method, $self->{path}, body => $body,
-        headers => $self->headers($message, %$changes), %how);
+    return $self->{httpd}->until_served(sub { $self->client->request($method, $self->{path},
+        body => $body, headers => $self->headers($message, %$changes), %how) });
 }
 
 # ask($method, $params) -> { status, result, error, ... }

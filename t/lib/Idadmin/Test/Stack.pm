@@ -364,17 +364,24 @@ sub headers {
 }
 
 # call($method, $target, key => 'full'|'read'|..., json => DATA or body => BYTES, headers => {...},
-# client => Http, ...) -> the answer of Http::request. The connection is kept between calls.
+# client => Http, once => 1, ...) -> the answer of Http::request. The connection is kept between
+# calls. A write has an Idempotency-Key, so that it can be made again where the store was late; one
+# that names its own, or undef for none, is made once, as is what says so.
 sub call {
     my ($self, $method, $target, %how) = @_;
     my %extra = %{ delete $how{headers} // {} };
-    my $key   = delete $how{key} // ($method =~ /^(?:GET|HEAD|OPTIONS)$/ ? 'read' : 'full');
+    my $reads = $method =~ /^(?:GET|HEAD|OPTIONS)$/;
+    my $key   = delete $how{key} // ($reads ? 'read' : 'full');
+    my $once  = delete $how{once} || exists $extra{'Idempotency-Key'} || !$self->{httpd};
+    $extra{'Idempotency-Key'} = join '-', 'client', $$, ++our $writes if !$reads && !$once;
     if (exists $how{json}) {
         $how{body} = Idadmin::Test::json_text(delete $how{json});
         $extra{'Content-Type'} //= 'application/json';
     }
     my $client = delete $how{client} // ($self->{client}{$$} //= $self->{httpd}->client);
-    return $client->request($method, $target, %how, headers => [$self->headers($key, %extra)]);
+    my $ask = sub { return $client->request($method, $target, %how,
+        headers => [$self->headers($key, %extra)]) };
+    return $self->{answer} = $once ? $ask->() : $self->{httpd}->until_served($ask);
 }
 
 sub get    { my ($self, $target, %how) = @_; return $self->call(GET => $target, %how) }
@@ -382,20 +389,6 @@ sub post   { my ($self, $target, $json, %how) = @_;
     return $self->call(POST => $target, json => $json, %how) }
 sub delete { my ($self, $target, $json, %how) = @_;
     return $self->call(DELETE => $target, (defined $json ? (json => $json) : ()), %how) }
-
-# A write as a client sends it: under an Idempotency-Key, and again where the answer is 503, which a
-# busy machine may bring about, or 429, as what was answered 503 may still have its place.
-sub until_taken {
-    my ($self, $method, $target, $json) = @_;
-    my $key = join '-', 'client', $$, ++our $taken;
-    my $answer;
-    Idadmin::Test::within(sub {
-        $answer = $self->call($method => $target, json => $json,
-            headers => { 'Idempotency-Key' => $key });
-        $answer->{status} !~ /^(?:429|503)$/;
-    });
-    return $answer;
-}
 
 sub get_user { my ($self, $upn, %how) = @_;
     return $self->get('/v1/api/user?userPrincipalName=' . _escape($upn), %how) }
@@ -415,7 +408,8 @@ sub _escape { my ($text) = @_; $text =~ s/([^A-Za-z0-9._~-])/sprintf '%%%02X', o
 # showing what it is.
 sub wait_task {
     my ($self, $id, %how) = @_;
-    die "no task to wait for: nothing was queued\n" if !defined $id;
+    die "no task to wait for: the last answer was $self->{answer}{status} $self->{answer}{body}\n"
+        if !defined $id;
     my %states = map { $_ => 1 } @{ $how{states} // ['done'] };
     my $task;
     Idadmin::Test::within(sub { $task = $self->task($id); $task && $states{ $task->{state} } })

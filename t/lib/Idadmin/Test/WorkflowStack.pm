@@ -31,8 +31,8 @@ sub on { my ($id, @workflows) = @_; return company($stack, $id, \@workflows) }
 
 sub queue {
     my ($on, $what, %payload) = @_;
-    my $answer = $on->until_taken($what eq 'join' ? ('POST', '/v1/api/user', \%payload)
-        : ('DELETE', '/v1/api/user', { time => '00:00', %payload }));
+    my $answer = $what eq 'join' ? $on->post('/v1/api/user', \%payload)
+        : $on->delete('/v1/api/user', { time => '00:00', %payload });
     is($answer->{status}, 200, "$what is queued") or diag $answer->{body};
     return $answer->{json}{data};
 }
