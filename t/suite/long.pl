@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The long forms of the suite, one after the other: "make check-long". Each entry of the table below
+# The long forms of the suite, one after the other: "make check-long". Each entry of long.table.pl
 # is run in parts; a line reports how each part ended, and a state file in the build stores it, so
 # that an interrupted run continues with the interrupted part. A complete pass takes longer than a
 # day, so a commit meanwhile does not restart it: each part records the tree that it passed on. The
@@ -177,9 +177,20 @@ sub run {
     my $status = $?;
     undef $running;
     close $out;
+    keep_logs($log =~ s/\.log$//r)
+        if ($entry->{make} // '') =~ /^check(?: |$)/ && ($status || $bad);
     return { result => $status || $bad ? 'FAILED' : 'passed', tests => $tests, failed => $bad,
         seconds => 0 + sprintf('%.1f', Time::HiRes::time() - $begun), log => $log, tree => $of,
         at => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime), notes => \@notes };
+}
+
+# The next part would overwrite the logs of the programs. (A part of a single program has all in its
+# own log.)
+sub keep_logs {
+    my ($directory) = @_;
+    return if !-d "$build/obj/check";
+    File::Path::remove_tree($directory);
+    rename "$build/obj/check", $directory or warn "$directory: $!\n";
 }
 
 sub start_server {

@@ -5,8 +5,6 @@
 #   engines   each part on each of them by itself
 #   parts     how many parts with seeds one after the other, so that a run may be stopped in between
 #   targets   a part for each word that this gives
-#
-# The longest entry is last.
 my @each = qw(sqlite postgresql);
 
 (
