@@ -2,8 +2,9 @@
 # The long forms of the suite, one after the other: "make check-long". Each entry of long.table.pl
 # is run in parts; a line reports how each part ended, and a state file in the build stores it, so
 # that an interrupted run continues with the interrupted part. A complete pass takes longer than a
-# day, so a commit meanwhile does not restart it: each part records the tree that it passed on. The
-# table at the end also goes to run/long.json.
+# day, so a commit meanwhile does not restart it: each part records the tree that it passed on. Two
+# of these may run in one build: a part that another one runs is left to that one, and so is the
+# suite, which fills the machine. The table at the end also goes to run/long.json.
 #
 #   long.pl                       all that has not passed yet
 #   long.pl again                 everything anew
@@ -12,6 +13,7 @@
 use strict;
 use warnings;
 use Cpanel::JSON::XS ();
+use Fcntl qw(:flock);
 use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use File::Path ();
@@ -77,10 +79,6 @@ my $state_file = "$build/obj/long.json";
 my $tree       = tree();
 my $json       = Cpanel::JSON::XS->new->utf8->canonical->pretty;
 my $state      = {};
-if (!$again && open my $in, '<', $state_file) {
-    local $/;
-    $state = eval { $json->decode(scalar <$in>) } // {};
-}
 
 sub tree {
     my $head = `git -C '$source' describe --always --dirty 2>/dev/null`;
@@ -88,11 +86,32 @@ sub tree {
     return length $head ? $head : 'unknown';
 }
 
-sub save {
+# Reads the state as it is now, whoever wrote it.
+sub load {
+    $state = {};
+    open my $in, '<', $state_file or return;
+    local $/;
+    $state = eval { $json->decode(scalar <$in>) } // {};
+}
+
+# Changes the state: $change gets its parts.
+sub store {
+    my ($change) = @_;
+    my $lock = locked('state', LOCK_EX) or die "$build/obj/long/state.lock: $!\n";
+    load();
+    $change->($state->{parts} //= {});
     open my $out, '>', "$state_file.new" or die "$state_file.new: $!\n";
     print {$out} $json->encode($state);
     close $out or die "$state_file.new: $!\n";
     rename "$state_file.new", $state_file or die "$state_file: $!\n";
+}
+
+# The lock of that name as a handle, or nothing when another process has it.
+sub locked {
+    my ($name, $how) = @_;
+    my $file = "$build/obj/long/$name.lock";
+    open my $lock, '>>', $file or die "$file: $!\n";
+    return flock($lock, $how) ? $lock : undef;
 }
 
 # -- running
@@ -107,22 +126,34 @@ $SIG{$_} = sub {
 
 File::Path::make_path("$build/obj/long", "$build/run");
 my @all = map { parts_of($_) } @wanted;
-my $failed = 0;
+store(sub { delete @{ $_[0] }{ map { $_->{key} } @all } }) if $again;
+my ($failed, $elsewhere) = (0, 0);
 for my $part (@all) {
+    my $lock = locked(is_suite($part) ? 'suite' : file_name($part), LOCK_EX | LOCK_NB);
+    load();
     my $known = $state->{parts}{ $part->{key} };
     if ($known && $known->{result} eq 'passed') {
         line($part, $known, 'before');
-        next;
     }
-    my $done = run($part);
-    $state->{parts}{ $part->{key} } = $done;
-    save();
-    line($part, $done);
-    $failed++ if $done->{result} ne 'passed';
+    elsif (!$lock) {
+        $elsewhere++;
+        printf "%-7s %s\n", 'left', "$part->{key}: " . (is_suite($part) ? 'a suite' : 'it')
+            . ' is run by another check-long';
+    }
+    else {
+        my $done = run($part);
+        store(sub { $_[0]{ $part->{key} } = $done });
+        line($part, $done);
+        $failed++ if $done->{result} ne 'passed';
+    }
 }
 stop_server();
+load();
 table();
-exit($failed ? 1 : 0);
+exit($failed || $elsewhere ? 1 : 0);
+
+sub file_name { return $_[0]{key} =~ s/[^\w.=-]+/-/gr }
+sub is_suite  { return ($_[0]{entry}{make} // '') =~ /^check(?: |$)/ }
 
 sub line {
     my ($part, $done, $before) = @_;
@@ -136,13 +167,14 @@ sub run {
     my ($part) = @_;
     my $entry = $part->{entry};
     my $of    = tree();
-    my $log   = "$build/obj/long/" . ($part->{key} =~ s/[^\w.=-]+/-/gr) . '.log';
+    my $log   = "$build/obj/long/" . file_name($part) . '.log';
     my %environment = (%{ $entry->{environment} // {} },
         IDADMIN_PARAMETERS => join(' ', map {"$_=$part->{with}{$_}"} sort keys %{ $part->{with} }));
     $environment{IDADMIN_ENGINE} = $part->{engine} if $part->{engine};
     # programs that run on one engine take the other one in every second part
     $environment{IDADMIN_DAY} //= int(time / 86_400) + $part->{number};
     start_server() if $entry->{program};
+    File::Path::remove_tree("$build/obj/check") if is_suite($part);
     my @command = $entry->{program}
         ? ($entry->{program} =~ /\.t$/ ? ($^X, "-I$source/t/lib", "$source/$entry->{program}")
         : "$build/$entry->{program}")
@@ -177,8 +209,7 @@ sub run {
     my $status = $?;
     undef $running;
     close $out;
-    keep_logs($log =~ s/\.log$//r)
-        if ($entry->{make} // '') =~ /^check(?: |$)/ && ($status || $bad);
+    keep_logs($log =~ s/\.log$//r) if is_suite($part) && ($status || $bad);
     return { result => $status || $bad ? 'FAILED' : 'passed', tests => $tests, failed => $bad,
         seconds => 0 + sprintf('%.1f', Time::HiRes::time() - $begun), log => $log, tree => $of,
         at => POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime), notes => \@notes };
