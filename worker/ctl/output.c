@@ -21,7 +21,8 @@ int ctl_json(ctl_call *ctl, const json_t *document)
     return 1;
 }
 
-static void say(const ctl_call *ctl, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void say(const ctl_call *ctl, const char *format,
+                                                      va_list args)
 {
     if (!ctl->json) {
         vprintf(format, args);

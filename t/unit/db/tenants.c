@@ -292,8 +292,8 @@ static void test_scanner(void)
     const char *const good[] = {
         "SELECT id FROM task WHERE tenant_id = ?1 AND id = ?2",
         "UPDATE task AS t SET seat = 1 WHERE t.tenant_id = ?1 AND t.id = ?2",
-        "SELECT id FROM task t JOIN task_step s ON s.tenant_id = t.tenant_id WHERE t.tenant_id = "
-        "?1",
+        ("SELECT id FROM task t JOIN task_step s ON s.tenant_id = t.tenant_id WHERE t.tenant_id = "
+         "?1"),
         "INSERT INTO task (tenant_id, id) VALUES (?1, ?2)",
         "SELECT value FROM setting WHERE name = ?1",
     };

@@ -526,7 +526,7 @@ static void test_photo_of_failed(void)
 /* Photos of queued tasks have a budget, and are removed with the task. */
 static void test_photos(void)
 {
-    ida_task *one, *two, *three;
+    ida_task *one = NULL, *two = NULL, *three = NULL;
     ida_ctx *c = fresh();
     ok(!with_photo(fresh(), "photo.one@corp.example", &one) &&
            !with_photo(fresh(), "photo.two@corp.example", &two),

@@ -121,7 +121,7 @@ static const ld_field openldap_fields[] = {
     {"firstname", CREATE(firstname), CACHE(given_name), .attribute = "givenName"},
     {"surname", CREATE(surname), CACHE(surname), .attribute = "sn"},
     {"middleName", CREATE(middle_name), LD_NO_FIELD, .attribute = "initials", .narrow = initials},
-    IDA_PERSON_GIVEN(IN_OPENLDAP){NULL},
+    IDA_PERSON_GIVEN(IN_OPENLDAP){.name = NULL},
 };
 
 static const ld_field active_directory_fields[] = {
@@ -131,7 +131,7 @@ static const ld_field active_directory_fields[] = {
     {"country", CREATE(country), LD_NO_FIELD, .attribute = "co", .narrow = country_name},
     {"country", CREATE(country), LD_NO_FIELD, .attribute = "countryCode", .narrow = country_number,
      .empty = "0"},
-    IDA_PERSON_GIVEN(IN_ACTIVE_DIRECTORY){NULL},
+    IDA_PERSON_GIVEN(IN_ACTIVE_DIRECTORY){.name = NULL},
 };
 
 static const char *const openldap_sign_ins[] = {"pwdLastSuccess", "authTimestamp", NULL};
