@@ -93,6 +93,22 @@ sub keep_the_store {
     sleep 2;
 }
 
+sub cut_the_store {
+    $stack->{postgresql} and $stack->sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+        . 'WHERE datname = current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()');
+}
+
+# A process one of whose connections is cut while it is being made leaves the store alone for a
+# second, and then makes one at a time until one is there: by its own word, which comes before the
+# answer. Those that do so now.
+sub leave_the_store_alone {
+    my %alone;
+    my $log = slurp($stack->httpd->error_log);
+    $alone{"$1 $2"} = !$3 while $log
+        =~ /\[pid (\d+)[^\]]*\] (?:IDA0110: )?store \((\w+) connection\): (reachable again)?/g;
+    return grep { $alone{$_} && /^(\d+)/ && -e "/proc/$1" } sort keys %alone;
+}
+
 my @early = (
     ['a child of httpd is killed', sub { $stack->httpd->kill_child }, 0],
     ['a graceful restart', sub { kill USR1 => $stack->httpd->pid; sleep 1 }, 0],
@@ -101,9 +117,7 @@ my @faults = (
     ['the directory stops for a while',
         sub { $stack->slapd->freeze; sleep $seconds / 2; $stack->slapd->thaw }],
     ['the store is kept by another', \&keep_the_store],
-    ['connections to the store are cut', sub { $stack->{postgresql} and $stack->sql(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '
-        . "current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()") }, 503],
+    ['connections to the store are cut', \&cut_the_store, 503],
 );
 
 # -- private memory, in kB. It is judged once each thread has what it keeps: connections, blocks of
@@ -139,6 +153,8 @@ for_each_engine {
     # much to ingest; what the faults themselves are
     $stack->httpd->expect_log(qr/IDA0105/, qr/exit signal Killed|AH00493|AH00489|AH00094|AH10159/,
         qr/IDA01(?:0[12]|2[012])/);
+    # libpq's own line, when a connection is cut that it has made and not handed over yet
+    $stack->httpd->expect_log(qr/^FATAL:\s+terminating connection due to administrator command/);
     $_->expect_log(Idadmin::Test::store_needed()) for $stack->httpd, $stack->worker;
     $stack->worker->expect_log(qr/IDA01(?:0[125]|10|2[012])|IDA031[59]|IDA032[134]|IDA0335/,
         qr/IDA050[35]|IDA060[12]/);
@@ -150,6 +166,7 @@ for_each_engine {
         my $warms = $judged && $n >= 4 && $n < 8;
         if   ($warms) { warm_up() }
         else          { hire() for 1 .. 2 }
+        push @explains, 503 if leave_the_store_alone();
         my $length = $judged ? $seconds : $fault == \&keep_the_store ? 3
             : $n % 2 ? $seconds : $seconds / 3;
         my ($seen, $lasted) = window($fault, $length, $warms ? 5 : 1);
