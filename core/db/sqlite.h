@@ -44,7 +44,7 @@ typedef struct sqlite_db {
 extern const db_file sqlite_own_file[DB_ROLE_COUNT];
 extern const int sqlite_page_bytes[DB_FILE_COUNT];
 
-/* --- core/db/sqlite_run.c --- */
+/* --- core/db/sqlite_fault.c --- */
 
 int sqlite_is_busy(int rc);
 /* 1 if the same call may succeed a moment later. A connection that only reads a file, as httpd's
@@ -59,6 +59,9 @@ ida_kind sqlite_fault(sqlite_db *s, ida_ctx *c, const char *what, int rc);
 ida_kind sqlite_take_gate(sqlite_db *s, ida_ctx *c, const char *what);
 /* Text without arguments, tried again while strangers keep the file busy; a result code. */
 int sqlite_exec(sqlite_db *s, const char *sql);
+
+/* --- core/db/sqlite_run.c --- */
+
 ida_kind sqlite_run(db *d, ida_ctx *c, db_statement statement, db_args args, db_result *result);
 ida_kind sqlite_script(db *d, ida_ctx *c, const char *sql);
 ida_kind sqlite_begin(db *d, ida_ctx *c);

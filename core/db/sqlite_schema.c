@@ -5,8 +5,7 @@
 
 #define APPLICATION_ID 0x49444131 /* "IDA1" in the header of every file */
 
-/* First column of the first row as a number. */
-static int number_of(sqlite_db *s, const char *sql, int *number)
+static int ask(sqlite_db *s, const char *sql, int *number)
 {
     sqlite3_stmt *stmt;
     int rc = sqlite3_prepare_v2(s->handle, sql, -1, &stmt, NULL);
@@ -19,6 +18,17 @@ static int number_of(sqlite_db *s, const char *sql, int *number)
         rc = SQLITE_OK;
     }
     sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* First column of the first row as a number. */
+static int number_of(sqlite_db *s, const char *sql, int *number)
+{
+    int64_t deadline = db_clock() + DB_PATIENCE_MS;
+    int rc;
+    do {
+        rc = ask(s, sql, number);
+    } while (sqlite_again(rc, deadline));
     return rc;
 }
 
