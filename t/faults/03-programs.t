@@ -48,6 +48,7 @@ sub children_die {
         client => $stack->httpd->client) };
         $answered++ if $answer && $answer->{status} == 200 };
     $stack->worker->stop;
+    $fault->spare($stack->httpd->pid);    # the parent, which logs that its children die
     $fault->arm;
     hire($stack, 'counted');
     $read->();

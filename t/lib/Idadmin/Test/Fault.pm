@@ -14,7 +14,7 @@ my %how   = (before => 0, after => 1, abort => 2, segfault => 3, within => 4, EN
     EROFS => 1030);
 my %field = do { my $n = 0;
     map { $_ => 8 * $n++ } qw(kinds at times how whole port count happened commits real_ms speed
-    since_ns shown_ns) };
+    since_ns shown_ns spared) };
 
 # new(NAME of the program): nothing happens yet. Give env to Worker, Httpd or ctl.
 sub new {
@@ -82,6 +82,9 @@ sub arm {
     $self->_set(kinds => $bits);
     return $self;
 }
+
+# Calls of this process do not count.
+sub spare { my ($self, $pid) = @_; $self->_set(spared => $pid); return $self }
 
 sub disarm   { my ($self) = @_; $self->_set(kinds => 0); return $self }
 sub count    { return $_[0]->_get('count') }
