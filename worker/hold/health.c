@@ -28,7 +28,8 @@ hold_known hold_probe(worker *w, store *main, apr_pool_t *pool, const store_dire
                                      state->hold_reason, until, state->hold_failures);
     return (hold_known){.held = held,
                         .until = held ? until : 0,
-                        .failures = state->hold_reason ? state->hold_failures : 0};
+                        .failures = state->hold_reason ? state->hold_failures : 0,
+                        .begun = ida_now(&w->env)};
 }
 
 const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenant,
@@ -70,7 +71,7 @@ const char *hold_put(worker *w, store *main, apr_pool_t *pool, const char *tenan
                 "the hold of a directory of tenant %s cannot be stored (%s); the reason for it: %s",
                 tenant, c->message ? c->message : "store away", reason);
     } else if (hold_alarms(e->class)) {
-        hold_until_repaired(w, tenant, where, until);
+        hold_until_repaired(w, tenant, where, known.begun ? known.begun : ida_now(&w->env), until);
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0314",
                 "tenant %s is held until an administrator fixes it (next probe in %lld s): %s",
                 tenant, (long long)(wait / 1000), reason);

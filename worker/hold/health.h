@@ -14,6 +14,8 @@ typedef struct hold_known {
                          its reason is newer */
     int64_t failures; /* counted until then */
     int watched;      /* the watch held it because of this call, which counts no failure */
+    int64_t begun;    /* the call (ms UTC): a file that has changed since then may be one that it
+                         has not seen; 0: unknown, only files that change from now on count */
 } hold_known;
 /* Of a task that was claimed a moment ago, as probe or not (ida_task.probe_until). */
 hold_known hold_known_of(const store_directory *state, int64_t probe_until);

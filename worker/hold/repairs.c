@@ -23,7 +23,8 @@ struct amends {
     wanted of;
 };
 
-void hold_until_repaired(worker *w, const char *tenant, ida_directory_kind where, int64_t until)
+void hold_until_repaired(worker *w, const char *tenant, ida_directory_kind where, int64_t since,
+                         int64_t until)
 {
     pthread_mutex_lock(&w->lock);
     struct amends *a = w->amends;
@@ -37,7 +38,7 @@ void hold_until_repaired(worker *w, const char *tenant, ida_directory_kind where
         w->amends = a;
     }
     if (a) { /* without memory the hold lasts its full time */
-        a->of.since = ida_now(&w->env);
+        a->of.since = since;
         a->of.until = until;
     }
     pthread_mutex_unlock(&w->lock);

@@ -132,6 +132,7 @@ step_end run_call(run *r, directory_call call, void *baton, directory_error *e)
             return end;
         }
         *e = (directory_error){.class = DIRECTORY_OK};
+        account->known.begun = ida_now(&r->w->env);
         hold_call_begins(r->w, r->runner->slot, r->task->tenant, account->directory);
         directory_class class = account->session->dir && !anew
                                     ? DIRECTORY_OK

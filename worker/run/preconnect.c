@@ -14,6 +14,7 @@ static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
     session *s;
     directory_user user;
     directory_error e = {.class = DIRECTORY_OK};
+    hold_known known = {.begun = ida_now(&w->env)};
     if (store_directory_get(rn->main, worker_ctx(w, pool), soon->tenant, soon->directory, &state) ||
         state.hold_reason) {
         return; /* a held directory is probed by one task at a time */
@@ -29,7 +30,7 @@ static void open_one(runner *rn, apr_pool_t *pool, const queue_due_soon *soon)
     }
     if (hold_alarms(class)) {
         e.class = class;
-        hold_put(w, rn->main, pool, soon->tenant, soon->directory, (hold_known){0}, &e);
+        hold_put(w, rn->main, pool, soon->tenant, soon->directory, known, &e);
     }
 }
 

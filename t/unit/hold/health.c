@@ -5,9 +5,12 @@
 #include "t/unit/setup.h"
 #include "t/unit/store_setup.h"
 
+#include <sys/stat.h>
+
 #include "core/store/directory.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/health.h"
+#include "worker/hold/repairs.h"
 #include "worker/hold/slot.h"
 
 #define TENANT "contoso"
@@ -16,6 +19,7 @@
 static worker w;
 static store *s;
 static const directory_error away = {.class = DIRECTORY_TRANSIENT, .message = "127.0.0.1: silent"};
+static const directory_error refused = {.class = DIRECTORY_CREDENTIALS, .message = "wrong secret"};
 static const directory_error slow_down = {.class = DIRECTORY_THROTTLED,
                                           .message = "slow down",
                                           .retry_after_s = 30};
@@ -143,6 +147,31 @@ static void told(void)
     is_str(state().hold_reason, NULL, "and nothing is held");
 }
 
+/* The call that was refused may have read the secret before the file was put right. */
+static void repaired(void)
+{
+    char file[] = "/tmp/idadmin-secret-XXXXXX";
+    struct stat st;
+    int fd = mkstemp(file);
+    ok(fd >= 0 && fstat(fd, &st) == 0, "a file");
+    close(fd);
+    ok(script(DB_REQUEST, apr_psprintf(pool,
+                                       "UPDATE tenant SET document = replace(document, "
+                                       "'/etc/idadmin/secret', '%s')",
+                                       file)),
+       "with the secret");
+    int64_t changed = (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000;
+    test_now_ms = changed + 100;
+    for (int before = 0; before < 2; before++) {
+        hold((hold_known){.begun = changed - before}, &refused);
+        hold_check_repairs(&w, s, pool);
+        ok((state().hold_reason == NULL) == before, "changed %s",
+           before ? "during the call: tried again" : "before: it waits");
+        answered(probe_of(state()));
+    }
+    unlink(file);
+}
+
 static void shared(void)
 {
     ok(hold_take(&w, 0, TENANT, IDA_DIR_CLOUD, "1"), "a thread tries a task");
@@ -192,6 +221,7 @@ int main(void)
     together();
     watched();
     told();
+    repaired();
     shared();
     replaced();
     return done();
