@@ -15,7 +15,9 @@ ida_kind cache_rechecks(store *s, ida_ctx *c, const char *tenant, ida_directory_
                         int limit, const cache_recheck **rows, int *count);
 
 /* Result of reading one user. If it shows the written value, later contradictions are accepted. If
- * it contradicts the value, it is accepted only when an earlier read has shown the value. */
+ * it contradicts the value, it is accepted when an earlier read has shown the value, or when one of
+ * CACHE_DENIED_MS before has contradicted it as well: a replica is behind for seconds. */
+#define CACHE_DENIED_MS 10000
 ida_kind cache_tell_seen(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,
                          const cache_user *user);
 /* Result of reading one membership: accepted whatever it shows. */

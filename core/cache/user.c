@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cache/recheck.h"
 #include "core/cache/rows.h"
 #include "core/tenant/connector.h"
 
@@ -426,7 +427,14 @@ ida_kind cache_user_seen(cache_at *at, ida_ctx *c, const char *id, const char *t
     cache_item_read(c->pool, text, item, CACHE_USER_FIELDS);
     settle(c, item, known);
     kind = contradiction(at, c, id, item, known->written_whole.number != 0, &contradicts);
-    if (kind || (contradicts && !known->shown.number)) {
+    int64_t now = ida_now(c->env), since = known->denied_at.number;
+    if (!kind && contradicts && !known->shown.number &&
+        (since <= known->written_at.number || now - since < CACHE_DENIED_MS)) {
+        return store_write(at->s, c, STMT_user_denied,
+                           DB_ARGS(DB_T(at->tenant), DB_T(at->directory), DB_T(id), DB_I(now)),
+                           NULL);
+    }
+    if (kind) {
         return kind;
     }
     kind = store_write(at->s, c, contradicts ? STMT_user_unprotected : STMT_user_shown,

@@ -196,9 +196,29 @@ sub photo_without_mailbox {
 
 sub refused_for_good {
     $stack->worker->expect_log(qr/IDA031[67]/);
-    my $synced = $stack->wait_task(leave_now("syn.kad\@$domain"), states => ['failed']);
-    like($synced->{error}, qr/disable it on-premises/,
-        'a synced account: the task fails and says where to go');
+    my $kad = "syn.kad\@$domain";
+    $cloud->control(create => { type => 'group', members => [$cloud->user($kad)->{id}],
+        properties => { groupTypes => [], securityEnabled => JSON::PP::true(),
+        mailEnabled => JSON::PP::false(), displayName => 'Cloud folk' } });
+    my $leave = { userPrincipalName => $kad, time => '00:00' };
+    my $warns = qr/comes from an on-premises directory that the tenant does not have/;
+    for my $query ('?dryRun=true', '') {
+        my $answer = $stack->delete("/v1/api/user$query", $leave);
+        my $data = $answer->{json}{data};
+        like("@{ $data->{warnings} // $data->{plan}{warnings} }", $warns,
+            'who cannot be disabled here is said when the leave is asked for');
+        next if $query;
+        my $synced = $stack->wait_task($data->{taskId}, states => ['failed']);
+        like($synced->{error}, qr/^disableAccount: .*disable it on-premises/,
+            'the task fails and says where to go');
+        is_deeply(outcomes($synced), { disableAccount => 'failed', revokeSessions => 'done',
+            revokeMemberships => 'done', verify => 'failed' }, 'after all the others');
+        like(step($synced, 'verify')->{detail}, qr/^the account is not disabled: /,
+            'nothing says that it is disabled');
+    }
+    ok($cloud->user($kad)->{revoked}, 'signed out');
+    is_deeply([grep { $_ eq 'Cloud folk' } @{ $cloud->user($kad)->{groups} }], [],
+        'and out of the groups');
     my $admin = $stack->wait_task(leave_now("root.admin\@$domain"), states => ['failed']);
     like($admin->{error},
         qr/disableAccount:\ root\.admin\S+\ holds\ the\ directory\ role\ User\ Administrator:

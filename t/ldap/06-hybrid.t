@@ -26,8 +26,7 @@ sub groups_on_premises { my ($uid) = @_;
     return grep { my $group = $_;
     grep { $_ eq Idadmin::Test::Slapd::user_dn($uid) } $stack->slapd->members($group) } 'All staff',
     'Sales team', 'Engineering', 'Finance', 'CRM admins' }
-sub is_off { my ($uid) = @_; return $stack->slapd->bind_code(Idadmin::Test::Slapd::user_dn($uid),
-    Idadmin::Test::Slapd::user_password($uid)) != 0 }
+sub is_off { my ($uid) = @_; return $stack->slapd->bind_code($uid) != 0 }
 sub waits_at { my ($id, $why) = @_; my $task;
     ok(within(sub { $task = $stack->task($id);
     $task->{state} eq 'queued' && ($task->{error} // '') =~ $why }), 'it waits, and says for what')
@@ -304,6 +303,46 @@ sub away {
     ok(!$stack->cloud->user(upn('carin.sjoberg'))->{accountEnabled}, 'disabled there too');
 }
 
+# On-premises the service account may not disable one account: whatever does not depend on it is
+# taken away all the same, in both directories, and a retry ends it once the right is there.
+sub refused {
+    my $uid = 'rut.sandell';
+    my $dn = Idadmin::Test::Slapd::user_dn($uid);
+    my $rule = sub { $stack->slapd->modify("dn: olcDatabase={1}mdb,cn=config\nchangetype: modify\n"
+        . "$_[0]: olcAccess\nolcAccess: {0}" . ($_[0] eq 'add' ? "to dn.exact=\"$dn\" attrs="
+        . "userPassword,pwdAccountLockedTime by anonymous auth by * read\n" : "\n"),
+        bind => ['cn=config', Idadmin::Test::Slapd::admin_password()]) };
+    $rule->('add');
+    $stack->cloud->control(change => { key => upn($uid),
+        properties => { onPremisesSyncEnabled => JSON::PP::true() } });
+    my @cloud = grep { $_ ne 'Everyone in sales' } groups_in_cloud($uid);
+    ok(groups_on_premises($uid) && @cloud, 'in groups of both');
+    my $task = $stack->wait_task(offboard($uid), states => ['failed']);
+    is_deeply(outcomes($task), { disableAccount => 'failed', 'revokeSessions@cloud' => 'done',
+        revokeMemberships => 'done', 'revokeMemberships@cloud' => 'done',
+        awaitSynchronisation => 'failed', verify => 'failed', 'verify@cloud' => 'failed' },
+        'each step was tried') or diag explain $task;
+    like($task->{error}, qr/^disableAccount: .*Insufficient access/,
+        'the task says what was refused');
+    like(step($task, 'awaitSynchronisation')->{detail}, qr/did not let the account be disabled/,
+        'no one waits for what cannot follow');
+    like(step($task, $_)->{detail}, qr/^the account is not disabled: /, "$_ does not call it done")
+        for 'verify', 'verify@cloud';
+    ok(!is_off($uid), 'the account works');
+    is_deeply([groups_on_premises($uid),
+        grep { $_ ne 'Everyone in sales' } groups_in_cloud($uid)], [], 'and is in no group');
+    ok($stack->cloud->user(upn($uid))->{revoked}, 'signed out of the cloud');
+    like("@{ $stack->ctl('evidence', 'nordic', upn($uid), '--json')->{json}{notProven} }",
+        qr/The account is enabled/, 'the evidence says so');
+    $rule->('delete');
+    $stack->cloud->control(change => { key => upn($uid),
+        properties => { onPremisesSyncEnabled => JSON::PP::false() } });
+    $stack->ctl_ok('task', 'retry', 'nordic', $task->{id});
+    $task = $stack->wait_task($task->{id});
+    ok(is_off($uid) && !$stack->cloud->user(upn($uid))->{accountEnabled},
+        'with the right a retry ends it');
+}
+
 # The cloud is removed from the tenant's document while no worker runs: none of its people is listed
 # or counted any more. Then it comes back.
 sub removed {
@@ -344,7 +383,7 @@ my $ldif = join "\n\n",
     . "$Idadmin::Test::Slapd::filler" } 'Canteen';
 for_each_stack {
     ($stack) = @_;
-    $stack->worker->expect_log(qr/IDA03(?:1[457]|2[12])|IDA0[45]\d\d/);
+    $stack->worker->expect_log(qr/IDA03(?:1[4567]|2[12])|IDA0[45]\d\d/);
     subtest joined => \&joined;
     subtest apart => \&apart;
     subtest returned => \&returned;
@@ -352,6 +391,7 @@ for_each_stack {
     subtest synchronised => \&synchronised;
     subtest returned_later => \&returned_later;
     subtest created => \&created;
+    subtest refused => \&refused;
     subtest away => \&away;
     subtest removed => \&removed;
 } worker => { env => $clock->env }, cloud => { home => $d }, slapd => { ldif => "$ldif\n" },

@@ -72,7 +72,8 @@ typedef struct directory_user {
     const char *id, *upn, *mail, *display_name, *dn;
     int enabled;
     const char *marker;
-    const char *login;   /* the name without a domain, if the directory has one; otherwise NULL */
+    const char *login; /* the name without a domain, if the directory has one; otherwise NULL */
+    const char *const *logins; /* all values of that attribute, ended by NULL; NULL: not read */
     const char *guarded; /* why this account must never be changed, for people; NULL: the entry
                             gives no reason */
     const char *primary; /* names the group that the account's own entry makes it a member of, as

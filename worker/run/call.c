@@ -201,6 +201,7 @@ step_end run_fails(run *r, const directory_error *e)
                   message);
         return STEP_UNSURE;
     case VERDICT_NEVER:
+        r->guarded |= e->class == DIRECTORY_PROTECTED;
         step_says(r, IDA_STEP_FAILED, "%s", message);
         if (e->class == DIRECTORY_FORBIDDEN) {
             ida_log(&r->runner->env, IDA_LOG_ERROR, "IDA0316",

@@ -174,6 +174,28 @@ static step_end on_other_account(run *r, step_function function)
                : step_later(r, "The other directory has no account of this person.");
 }
 
+/* What an offboarding can still take away does not depend on a step that was refused: that step
+ * ends `failed`, the others follow, and then the task fails. Not so while it is in doubt who is
+ * meant, or if the account must not be touched. */
+static step_end go_on(run *r, step_end end)
+{
+    int last = (end == STEP_LATER || end == STEP_UNSURE) && run_last_try(r);
+    if (r->task->type != IDA_USER_DELETE || r->step.workflow || !r->own.object_id || r->guarded ||
+        r->own.stranger || r->other.stranger || !(end == STEP_FAILED || last)) {
+        return end;
+    }
+    if (last) {
+        action_count_anew(r); /* the next step has its own tries */
+    }
+    r->step.outcome = end == STEP_UNSURE ? IDA_STEP_UNKNOWN : IDA_STEP_FAILED;
+    r->failure_unknown |= end == STEP_UNSURE;
+    r->failure = r->failure
+                     ? r->failure
+                     : ida_printf(r->pool, "%s: %s%s", run_shown(r), last ? "given up: " : "",
+                                  r->step.detail ? r->step.detail : "failed");
+    return STEP_ON;
+}
+
 static step_end run_step(run *r, ida_step *step)
 {
     step_function function = step_find(r->task->type, step);
@@ -183,11 +205,11 @@ static step_end run_step(run *r, ida_step *step)
     r->retry_after = 0;
     r->begun_at = ida_now(&r->runner->env);
     if (!function) {
-        return step_fails(r, "This version of idadmin-worker does not know the step %s.",
-                          run_shown(r));
+        return go_on(r, step_fails(r, "This version of idadmin-worker does not know the step %s.",
+                                   run_shown(r)));
     }
     ida_log(&r->runner->env, IDA_LOG_DEBUG, NULL, "task %s: %s begins", r->task->id, run_shown(r));
-    step_end end = step->account ? on_other_account(r, function) : function(r);
+    step_end end = go_on(r, step->account ? on_other_account(r, function) : function(r));
     if (end == STEP_ON || end == STEP_FAILED) {
         count_one(COUNT_STEPS, step_word(r->task->type, step),
                   end == STEP_FAILED ? ida_outcome_text(IDA_STEP_FAILED)

@@ -56,6 +56,7 @@ typedef struct run_account {
     const char *stranger;  /* for people: the account with another ID under the address; NULL:
                               none */
     session *session;
+    int open;         /* 1: the directory refused to disable it */
     hold_known known; /* of the directory when the run began with it, or since it answered; if it
                          was held, or the watch held it, the first answer clears it */
 } run_account;
@@ -72,6 +73,7 @@ typedef struct run {
     json_t *progress, *warnings; /* belong to the pool */
     const char *failure; /* set by a step that failed without ending the run: the task ends `failed`
                             with this text */
+    int guarded;         /* 1: an account met by the run must not be touched */
     int failure_unknown; /* 1: it is unknown whether the step took effect or which person it
                             means: the task ends `attention` */
     int is_done;         /* what is written now ends the task as done */

@@ -65,7 +65,9 @@ static step_end disable(run *r, run_shutting *how, int *gone)
         return end;
     }
     *gone = e.class == DIRECTORY_NOT_FOUND;
-    return hold_verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
+    end = hold_verdict_of(e.class) == VERDICT_GOOD ? STEP_ON : run_fails(r, &e);
+    r->account->open = end == STEP_FAILED;
+    return end;
 }
 
 step_end step_disable_account(run *r)
@@ -385,6 +387,22 @@ static ida_kind put_seen(run *r, store *cache, ida_ctx *c, void *baton)
     return cache_tell_seen(cache, c, r->task->tenant, r->account->directory, &user->cache);
 }
 
+/* The end of `verify` where the directory does not let the account be disabled, or memberships be
+ * revoked. */
+static step_end not_shut(run *r, const sweep *s, const char *open)
+{
+    const char *first = open ? ida_printf(r->pool, "the account is not disabled: %s", open)
+                             : "the account is disabled";
+    r->failure = r->failure && open ? r->failure
+                 : s->refused->nelts
+                     ? ida_printf(r->pool,
+                                  "verify: %s%s these memberships could not be revoked: %s", first,
+                                  open ? "; and" : ", but", run_listed(r, s->refused))
+                     : ida_printf(r->pool, "verify: %s", first);
+    return step_says(r, IDA_STEP_FAILED, "%s%s%s", open ? first : "", open ? "; " : "",
+                     summary(r, s));
+}
+
 /* Reads the account and repairs what came back, until a read finds nothing. */
 step_end step_verify(run *r)
 {
@@ -400,8 +418,12 @@ step_end step_verify(run *r)
         }
         int renewed = how.renewed;
         int enabled = end == STEP_ON && !gone && (user.enabled || renewed);
+        const char *open = NULL; /* why it stays enabled: the rest is looked at all the same */
         if (enabled) {
             end = disable(r, &how, &gone);
+            open = end == STEP_FAILED && !r->guarded ? r->step.detail : NULL;
+            end = open ? STEP_ON : end;
+            enabled = !open;
         } else if (end == STEP_ON && !gone && r->account->session->ops->lag_ms) {
             end = run_cache(r, put_seen, &user);
         }
@@ -421,12 +443,8 @@ step_end step_verify(run *r)
             return step_absent(r);
         }
         warn_kept(r, &s);
-        if (!enabled && s.refused->nelts) {
-            r->failure = ida_printf(
-                r->pool,
-                "verify: the account is disabled, but these memberships could not be revoked: %s",
-                run_listed(r, s.refused));
-            return step_says(r, IDA_STEP_FAILED, "%s", summary(r, &s));
+        if (!enabled && (s.refused->nelts || (open && !s.removed->nelts))) {
+            return not_shut(r, &s, open);
         }
         if (!enabled && how.refused) {
             run_shut_judge(r, &how);

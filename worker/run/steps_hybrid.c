@@ -61,7 +61,10 @@ static step_end await_disabled(run *r)
         return end;
     }
     if (e.class == DIRECTORY_ELSEWHERE) {
-        return wait_for_it(r, "the other directory does not show the account as disabled");
+        return r->own.open
+                   ? step_fails(r, "the other directory follows this one, which did not let the "
+                                   "account be disabled")
+                   : wait_for_it(r, "the other directory does not show the account as disabled");
     }
     if (e.class == DIRECTORY_NOT_FOUND) {
         return step_absent(r);

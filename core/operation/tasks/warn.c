@@ -38,6 +38,22 @@ ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_
     return kind;
 }
 
+void ida_op_warn_of_refusal(ida_call *call, ida_ctx *c, const ida_user *user, json_t *warnings)
+{
+    if (user->anchor && !call->asked->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
+        json_array_append_new(
+            warnings, json_string(ida_printf(
+                          c->pool,
+                          "%s comes from an on-premises directory that the tenant does not have "
+                          "(onPremisesImmutableId): unless its synchronisation has ended, the "
+                          "cloud directory "
+                          "refuses to disable the account. Disable it on-premises. Sessions and "
+                          "groups of the "
+                          "cloud are revoked all the same.",
+                          user->upn)));
+    }
+}
+
 ida_kind ida_op_warn_of_hold(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
                              json_t *warnings)
 {

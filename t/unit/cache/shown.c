@@ -72,6 +72,18 @@ static void shown(store *s)
     must(cache_tell_seen(s, c, tenant, IDA_DIR_CLOUD, &u), c, "look");
     is_int(is_enabled(s, "y1@contoso.example"), 0,
            "a look that denies it may be late while no read has shown it");
+    test_now_ms += 9999;
+    must(cache_tell_seen(s, c, tenant, IDA_DIR_CLOUD, &u), c, "look");
+    is_int(is_enabled(s, "y1@contoso.example"), 0, "so may the next one of soon after");
+    test_now_ms++;
+    must(cache_tell_seen(s, c, tenant, IDA_DIR_CLOUD, &u), c, "look");
+    is_int(is_enabled(s, "y1@contoso.example"), 1, "two of ten seconds apart are believed");
+    is_int(doubts(s), 0, "and leave no doubt");
+    must(cache_tell_enabled(s, c, tenant, IDA_DIR_CLOUD, "y1", 0, NULL), c, "disable");
+    must(cache_tell_seen(s, c, tenant, IDA_DIR_CLOUD, &u), c, "look");
+    is_int(is_enabled(s, "y1@contoso.example"), 0, "not those of before the last write");
+    test_now_ms += 1000;
+    item_in(s, IDA_DIR_CLOUD, &u);
     u.enabled = 0;
     must(cache_tell_seen(s, c, tenant, IDA_DIR_CLOUD, &u), c, "look");
     is_int(doubts(s), 0, "a look that shows it settles the doubt");

@@ -212,8 +212,9 @@ static const char *held(directory *d, const char *id)
     char *all = apr_pstrdup(pool, "");
     is_class(ops->memberships(d, pool, id, NULL, 0, &rows, &count, &e), DIRECTORY_OK, &e,
              "memberships");
-    static const char *const names[] = {"Unique", "Login", "Outside", "Chief", "Net"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const names[] = {"Unique", "Login",  "Outside", "Chief",
+                                        "Net",    "Second", "Cased"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const directory_membership *row = membership(rows, count, names[i]);
         all = row ? apr_pstrcat(pool, all, *all ? " " : "", names[i], row->retained ? "!" : "",
                                 NULL)
@@ -233,6 +234,40 @@ static const char *id_in(directory *d, const char *user, const char *group)
 }
 
 /* Groups of further classes, at other places, and entries that are not groups but name people. */
+/* A login in another case, or another value of the attribute, names the same account. The first is
+ * found where the cache knows the group, the second by the directory itself. */
+static void logins_in_any_form(directory *d)
+{
+    directory_error e;
+    const directory_membership *rows;
+    int count = 0;
+    perl("my $g = $Idadmin::Test::Slapd::groups; $s->add_user('Ulf.Bro', mail => "
+         "'ulf.bro@nordic.example'); $s->modify(\"dn: uid=Ulf.Bro,%s\\nchangetype: "
+         "modify\\nadd: uid\\nuid: Ulle\\n\\ndn: cn=Cased,$g\\nchangetype: add\\nobjectClass: "
+         "posixGroup\\ncn: Cased\\ngidNumber: 8\\nmemberUid: ULF.bro\\nmemberUid: "
+         "ulf.bro\\nmemberUid: ulf.broman\\n\\ndn: cn=Second,$g\\nchangetype: "
+         "add\\nobjectClass: posixGroup\\ncn: Second\\ngidNumber: 9\\nmemberUid: ulle\\n\"); 1",
+         people);
+    const char *ulf = id_of(d, "ulf.bro"), *cased = id_in(d, ulf, "Cased");
+    is_str(held(d, ulf), "Second Cased", "by his second login, and in small letters");
+    perl("$s->modify(\"dn: cn=Cased,$Idadmin::Test::Slapd::groups\\nchangetype: modify\\ndelete: "
+         "memberUid\\nmemberUid: ulf.bro\\n\"); 1");
+    is_class(ops->memberships(d, pool, ulf, &cased, 1, &rows, &count, &e), DIRECTORY_OK, &e,
+             "with what the cache knows");
+    is_int(count, 2, "both groups show him");
+    for (int i = 0; i < count; i++) {
+        is_class(ops->remove_member(d, pool, rows[i].group_id, ulf, &e), DIRECTORY_OK, &e,
+                 apr_pstrcat(pool, rows[i].group_name, ": left", NULL));
+    }
+    is_str(perl("my ($e) = $s->search('(cn=Cased)'); join '|', @{ $e->{memberuid} // [] }"),
+           "ulf.broman", "another login stays");
+    is_str(perl("my ($e) = $s->search('(cn=Second)'); join '|', @{ $e->{memberuid} // [] }"), "",
+           "and none of his in the other group");
+    is_class(ops->memberships(d, pool, ulf, &cased, 1, &rows, &count, &e), DIRECTORY_OK, &e,
+             "then");
+    is_int(count, 0, "no group shows him");
+}
+
 static void kinds(directory *d)
 {
     directory_error e;
@@ -461,6 +496,20 @@ static void moves(directory *d, const char *what)
         "she keeps her groups");
     is_class(ops->move(d, pool, id_of(d, "bo.ek"), leavers, &after, &e), DIRECTORY_PROTECTED, &e,
              "a protected account stays");
+    /* Entries named after people: two of one name in one container. */
+    for (int i = 1; i <= 3; i++) {
+        perl("$s->modify(\"dn: cn=Berg\\\\, Anna,%s%s\\nchangetype: add\\nobjectClass: "
+             "inetOrgPerson\\ncn: Berg, Anna\\nsn: Berg\\nuid: anna.berg%d\\nmail: "
+             "anna.berg%d\\@nordic.example\\n\"); 1",
+             i == 1 ? "ou=Leavers\\\\, old," : "", people, i, i);
+        is_class(ops->move(d, pool, id_of(d, ida_printf(pool, "anna.berg%d", i)), leavers, &after,
+                           &e),
+                 i == 1 ? DIRECTORY_ALREADY : DIRECTORY_OK, &e, "moved beside a namesake");
+        char *cn = i == 1 ? "Berg, Anna" : ida_printf(pool, "Berg, Anna %d", i);
+        is_str(perl("join '|', map { $_->{cn}[0] } $s->search('(uid=anna.berg%d)')", i), cn,
+               "with a number, as a creation has it");
+    }
+    perl("$s->delete_entry((($s->search(\"(uid=anna.berg$_)\"))[0]{dn})) for 1 .. 3; 1");
 }
 
 /* A service account that is among the people it manages: recognised by its DN in any spelling. */
@@ -522,6 +571,7 @@ int main(void)
     moves(d, "a server that does not");
     leavers(d);
     kinds(d);
+    logins_in_any_form(d);
     tagged(d);
     ops->close(d);
     return done();

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/text.h"
 #include "worker/ldap/change/change.h"
 #include "worker/ldap/change/unmanaged.h"
 #include "worker/ldap/entry/entry.h"
@@ -49,15 +50,30 @@ static const char *value_of(const ld_links *l, const directory_user *user)
     return l->by_login ? user->login : user->dn;
 }
 
-/* Filter for entries that name the user in one of the attributes of groups. */
-static const char *names_user(ld_call *k, const directory_user *user)
+static const char *or_is(ld_call *k, const char *any, const char *attribute, const char *rule,
+                         const char *value)
 {
-    const char *any = "";
+    return value ? apr_pstrcat(k->pool, any, "(", attribute, rule, "=",
+                               ld_filter_text(k->pool, value), ")", NULL)
+                 : any;
+}
+
+/* Filter for entries that name the user in one of the attributes of groups. A login is any value
+ * of its attribute, whose case does not count (RFC 4519), but memberUid compares exactly (RFC
+ * 2307). `whole` 1: in any case, which no index answers, for a single entry; 0: as the account's
+ * own entry has it, and in small letters. */
+static const char *names_user(ld_call *k, const directory_user *user, int whole)
+{
+    static const char *const none[] = {NULL};
+    const char *any = "", *rule = whole ? ":caseIgnoreIA5Match:" : "";
     for (const ld_links *l = k->d->dialect->links; l->class; l++) {
-        const char *value = value_of(l, user);
-        any = value ? apr_pstrcat(k->pool, any, "(", l->attribute, "=",
-                                  ld_filter_text(k->pool, value), ")", NULL)
-                    : any;
+        any = l->by_login ? any : or_is(k, any, l->attribute, "", user->dn);
+        for (const char *const *login = l->by_login && user->logins ? user->logins : none; *login;
+             login++) {
+            const char *small = ida_fold_address(k->pool, *login);
+            any = or_is(k, any, l->attribute, rule, *login);
+            any = whole || !strcmp(small, *login) ? any : or_is(k, any, l->attribute, rule, small);
+        }
     }
     return apr_pstrcat(k->pool, "(|", any, ")", NULL);
 }
@@ -72,7 +88,7 @@ static directory_class gather_by_member(ld_call *k, ld_gathering *g, const direc
                             .phase = LD_BASE,
                             .doing = "list memberships",
                             .filter = apr_pstrcat(k->pool, "(&", t->group_filter,
-                                                  names_user(k, user), ")", NULL)};
+                                                  names_user(k, user, 0), ")", NULL)};
     return ld_every_page(k, &query, gather, g);
 }
 
@@ -95,8 +111,8 @@ static directory_class shows_user(ld_call *k, const char *group_dn, int by_rule,
                                   const directory_user *user, int *shows)
 {
     const ld_entry *group;
-    directory_class class = ld_read_if(k, group_dn, names_user(k, user), NULL, "look into a group",
-                                       &group);
+    directory_class class = ld_read_if(k, group_dn, names_user(k, user, 1), NULL,
+                                       "look into a group", &group);
     *shows = group != NULL;
     return class || *shows || !by_rule ? class
                                        : ld_compare(k, group_dn, k->d->dialect->member, user->dn,
@@ -243,7 +259,7 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
     for (size_t i = 0; !class && i < sizeof ways / sizeof *ways; i++) {
         class = ways[i](&k, &g, &user);
     }
-    class = class ? class : ld_gather_unmanaged(&k, &g, &user, names_user(&k, &user));
+    class = class ? class : ld_gather_unmanaged(&k, &g, &user, names_user(&k, &user, 0));
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;
@@ -284,13 +300,42 @@ static directory_class take_out_of(ld_call *k, const ld_entry *group, const ld_l
                      "swap the last member for the placeholder");
 }
 
+static int is_login(const directory_user *user, const char *value)
+{
+    for (const char *const *login = user->logins; login && *login; login++) {
+        if (strcasecmp(*login, value) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Deletes the user's logins in each form that the group has them. */
+static directory_class take_logins_out(ld_call *k, const ld_entry *group, const ld_links *l,
+                                       const directory_user *user)
+{
+    const char *const attributes[] = {l->attribute, NULL};
+    const ld_entry *entry = NULL;
+    directory_class all = DIRECTORY_ALREADY,
+                    class = ld_read(k, group->dn, attributes, "read the members", &entry);
+    const ld_attribute *named = entry ? ld_get(entry, l->attribute) : NULL;
+    for (int i = 0; !class && named && i < named->count; i++) {
+        const char *value = named->values[i].bv_val;
+        directory_class one = is_login(user, value) ? take_out_of(k, group, l, value)
+                                                    : DIRECTORY_ALREADY;
+        all = one ? all : DIRECTORY_OK;
+        class = one == DIRECTORY_ALREADY ? DIRECTORY_OK : one;
+    }
+    return class ? class : all;
+}
+
 /* Deletes the member in each attribute by which the group names members. */
 static directory_class take_out(ld_call *k, const ld_entry *group, const directory_user *user)
 {
     directory_class all = DIRECTORY_ALREADY;
     for (const ld_links *l = ld_links_of(k->d, group, NULL); l; l = ld_links_of(k->d, group, l)) {
-        const char *value = value_of(l, user);
-        directory_class class = value ? take_out_of(k, group, l, value) : DIRECTORY_ALREADY;
+        directory_class class = l->by_login ? take_logins_out(k, group, l, user)
+                                            : take_out_of(k, group, l, user->dn);
         if (class && class != DIRECTORY_ALREADY) {
             return class;
         }

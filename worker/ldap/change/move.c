@@ -80,6 +80,7 @@ directory_class ld_reports(directory *d, apr_pool_t *pool, const char *id, const
 
 /* --- moving --- */
 
+#define NUMBERS 50 /* names tried in a container */
 #define TOLD_MAX 6 /* warnings and the terminating NULL */
 
 /* A group and the attribute by which it names the account. */
@@ -202,8 +203,14 @@ static directory_class look(ld_call *k, const char *id, const char *container, d
         return ld_fail(k, DIRECTORY_NOT_FOUND, "container", "%s: there is no container %s",
                        ld_server_url(d), container);
     }
-    *fresh = apr_pstrcat(k->pool, name, ",", container, NULL);
-    class = class ? class : ld_read(k, *fresh, NULL, "look whether the place is free", &there);
+    /* The common name need not be unique in the directory, only in a container: it gets a number,
+     * as that of a new account does. Other names mean something to their users. */
+    int may_number = ld_rdn_value(k->pool, user->dn, "cn") && !strchr(name, '+');
+    for (int number = 1; !class && number < (may_number ? NUMBERS : 2); number++) {
+        const char *tail = number > 1 ? apr_psprintf(k->pool, " %d", number) : "";
+        *fresh = apr_pstrcat(k->pool, name, tail, ",", container, NULL);
+        class = ld_read(k, *fresh, NULL, "look whether the place is free", &there);
+    }
     return class == DIRECTORY_NOT_FOUND ? DIRECTORY_OK : class ? class : occupied(k, *fresh);
 }
 
@@ -238,7 +245,7 @@ directory_class ld_move(directory *d, apr_pool_t *pool, const char *id, const ch
         if (class) {
             return class;
         }
-        last = ld_rename(&k, old, ld_dn_first(pool, old), container, "move the account");
+        last = ld_rename(&k, old, ld_dn_first(pool, fresh), container, "move the account");
         if (last != DIRECTORY_OK && last != DIRECTORY_UNSURE && last != DIRECTORY_NOT_FOUND) {
             directory_error why = *e;
             if (groups) {

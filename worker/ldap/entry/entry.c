@@ -349,6 +349,7 @@ static const char *plain_breaks(apr_pool_t *pool, const char *value)
 int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, directory_user *user)
 {
     const ld_dialect *t = d->dialect;
+    int count;
     *user = (directory_user){0};
     cache_user *c = &user->cache;
     c->id = ld_id_text(t, pool, entry);
@@ -395,6 +396,7 @@ int ld_user_read(directory *d, apr_pool_t *pool, const ld_entry *entry, director
     user->enabled = c->enabled;
     user->marker = ld_text(pool, entry, d->marker_attribute);
     user->login = naming_value(pool, entry, t->login);
+    user->logins = texts_of(pool, entry, t->login, "", &count);
     user->guarded = guard_of(d, pool, entry);
     struct berval primary = ld_primary_sid(t, pool, entry);
     user->primary = primary.bv_val ? ld_filter_bytes(pool, primary.bv_val, primary.bv_len) : NULL;
