@@ -6,6 +6,7 @@ use warnings;
 use utf8;
 use Digest::SHA qw(sha256_hex);
 use JSON::PP ();
+use POSIX qw(strftime);
 use Test::More;
 use Idadmin::Test qw(json_data json_text within);
 use Idadmin::Test::Stack ();
@@ -198,6 +199,18 @@ sub events {
     my $next = queue('Frida')->{json}{data}{taskId};
     ok(within(sub { grep { $_->{json}{task}{id} eq $next } $hook->calls('/ok') }),
         'what comes behind is told');
+    # Those who ask are shown nothing that the task's own row does not say.
+    my $open = $stack->post('/v1/api/user',
+        { firstname => 'Not', surname => 'Yet', date => strftime('%Y-%m-%d', gmtime(time + 9e6)) })
+        ->{json}{data}{taskId};
+    my ($last) = $stack->sql("SELECT last FROM event_counter WHERE tenant_id = 'nordic'");
+    $seq = $last->[0] + 1;
+    $stack->sql('INSERT INTO event (tenant_id, seq, id, type, task_id, at, body, proof) VALUES '
+        . "('nordic', $seq, 'evt_early', 'task.done', '$open', 1, NULL, NULL)");
+    $stack->sql("UPDATE event_counter SET last = $seq WHERE tenant_id = 'nordic'");
+    my @items = @{ $stack->get('/v1/api/events?limit=200')->{json}{data}{items} };
+    ok((grep { $_->{task}{id} eq $next } @items), 'GET events: a task that is done');
+    is_deeply([grep { $_->{task}{id} eq $open } @items], [], 'and not one whose row says queued');
 }
 
 Idadmin::Test::Stack::for_each_stack {
