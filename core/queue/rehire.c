@@ -10,6 +10,8 @@
 #include "core/store/rows.h"
 #include "core/tenant/shape.h"
 
+#define OFFBOARDINGS_MAX 20 /* of a person, looked through */
+
 STORE_FILL(coming_of, queue_coming, task_upn, row->upn.text, row->id.text)
 
 ida_kind queue_rehire_coming(store *s, ida_ctx *c, const char *tenant, const char *employee_id,
@@ -178,22 +180,44 @@ ida_kind queue_licenses_taken(store *s, ida_ctx *c, const ida_task *task, int po
     return names && *names ? store_transaction(s, c, taken, &w) : IDA_OK;
 }
 
-ida_kind queue_rehire_password(store *s, ida_ctx *c, const ida_task *task, const char **text)
+/* Offboardings of the task's person, newest first. */
+static ida_kind offboardings(store *s, ida_ctx *c, const ida_task *task, int limit, ida_task **left,
+                             int *count)
 {
     const queue_person person = queue_person_of(task);
     const queue_task_filter filter = {.type = ida_task_type_text(IDA_USER_DELETE),
                                       .person = &person,
-                                      .limit = 1};
-    ida_task *left;
+                                      .limit = limit};
     int64_t total;
-    int count = 0;
+    *count = 0;
+    return queue_task_list(s, c, task->tenant, &filter, left, count, &total);
+}
+
+ida_kind queue_rehire_attributes(store *s, ida_ctx *c, const ida_task *task, const json_t **kept)
+{
+    ida_task *left;
+    int count;
+    *kept = NULL;
+    ida_kind kind = offboardings(s, c, task, OFFBOARDINGS_MAX, &left, &count);
+    for (int i = 0; !kind && i < count && !*kept; i++) {
+        *kept = left[i].progress ? json_object_get(ida_json_load(c->pool, left[i].progress),
+                                                   QUEUE_LEAVER_ATTRIBUTES)
+                                 : NULL;
+    }
+    return kind;
+}
+
+ida_kind queue_rehire_password(store *s, ida_ctx *c, const ida_task *task, const char **text)
+{
+    ida_task *left;
+    int count;
     *text = NULL;
     for (int i = 0; i < task->step_count; i++) {
         if (strcmp(task->steps[i].name, IDA_ACTION_PASSWORD) == 0) {
             return IDA_OK;
         }
     }
-    ida_kind kind = queue_task_list(s, c, task->tenant, &filter, &left, &count, &total);
+    ida_kind kind = offboardings(s, c, task, 1, &left, &count);
     const json_t *progress = !kind && count && left->progress
                                  ? ida_json_load(c->pool, left->progress)
                                  : NULL;

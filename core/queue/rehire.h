@@ -2,6 +2,8 @@
 #ifndef CORE_QUEUE_REHIRE_H
 #define CORE_QUEUE_REHIRE_H
 
+#include <jansson.h>
+
 #include "core/queue/change.h"
 
 /* Creations with this employeeId that are open (queued, running, waiting for attention): UPN and ID
@@ -29,6 +31,11 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
 /* ID of an offboarding of the task's person that was requested after the task and has begun,
  * otherwise NULL: the later request decides. */
 ida_kind queue_offboarded_since(store *s, ida_ctx *c, const ida_task *task, const char **id);
+
+/* Member of an offboarding's progress: attributes that it took, each a list of values in base64. */
+#define QUEUE_LEAVER_ATTRIBUTES "leaverAttributes"
+/* That of the person's last offboarding that has one; *kept NULL: there is none. */
+ida_kind queue_rehire_attributes(store *s, ida_ctx *c, const ida_task *task, const json_t **kept);
 
 /* For a task that enables an account: the sentence that a new password is needed, because the last
  * offboarding replaced the old one and no action of the task sends a new one. *text NULL: none is.

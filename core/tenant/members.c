@@ -228,6 +228,10 @@ const member ida_tenant_members[] = {
      .about = "what the hygiene report looks for"},
     {"retention", OBJECT, FILL, .fallback = "{}", .inner = retention,
      .about = "how long records are kept"},
+    {"leaverAttributes", STRINGS, FILL, .fallback = IDA_LEAVER_ATTRIBUTES,
+     .rule = ida_rule_attribute, .high = 64,
+     .about = "attributes of the on-premises directory that an offboarding takes away, because "
+              "they let somebody sign in, and a restore gives back"},
     {"keys", OBJECT, FILL, .fallback = "{}", .inner = keys, .about = "expiry of API keys"},
     {"directories", OBJECT, REQUIRED, .inner = both_directories,
      .about = "the directories of the company, one of each kind at most"},

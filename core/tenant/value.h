@@ -19,6 +19,9 @@ int ida_guard_parse(const json_t *value, int *percent, int64_t *count);
 #define IDA_CLOUD_MARKER "extensionAttribute15"
 #define IDA_AD_MARKER "adminDescription"
 #define IDA_OPENLDAP_MARKER "description"
+/* What an offboarding takes beside the password: with these a person can sign in. */
+#define IDA_LEAVER_ATTRIBUTES \
+    "[\"sshPublicKey\",\"altSecurityIdentities\",\"userCertificate\",\"msDS-KeyCredentialLink\"]"
 #define IDA_AD_UPN "userPrincipalName"
 #define IDA_OPENLDAP_UPN "mail"
 

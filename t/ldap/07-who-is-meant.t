@@ -4,10 +4,12 @@ use strict;
 use warnings;
 use utf8;
 use JSON::PP ();
+use MIME::Base64 ();
 use Test::More;
 use Idadmin::Test;
+use Idadmin::Test::Tls ();
 use Idadmin::Test::Stack;
-use Idadmin::Test::Times qw(wall);
+use Idadmin::Test::Times qw(step wall);
 
 my $d = $Idadmin::Test::Slapd::domain;
 my ($people, $groups) = ($Idadmin::Test::Slapd::people, $Idadmin::Test::Slapd::groups);
@@ -181,6 +183,50 @@ sub members_by_login {
     ok(!$data->{resource}{otherMembers}, 'and no other is left');
 }
 
+# Keys and certificates let a leaver sign in without the password: they go with it, and come back
+# with the person.
+sub keys_and_certificates {
+    my $dn = 'uid=nora.key,ou=people,' . $Idadmin::Test::Slapd::suffix;
+    my ($pem) = slurp(Idadmin::Test::Tls::files()->{cert})
+        =~ /-----BEGIN CERTIFICATE-----(.*?)-----END/s;
+    my $certificate = $pem =~ s/\s//gr;
+    $stack->slapd->add_user('nora.key', employeeNumber => 'N-1',
+        objectClass => ['inetOrgPerson', 'ldapPublicKey'],
+        sshPublicKey => ['ssh-rsa AAA', 'ssh-b']);
+    $stack->slapd->modify("dn: $dn\nchangetype: modify\nadd: userCertificate;binary\n"
+        . "userCertificate;binary:: $certificate\n");
+    sync();
+    my $stands = sub { my $entry = $stack->slapd->user('nora.key');
+        return [sort(@{ $entry->{sshpublickey} // [] }), map { s/\s//gr }
+            map { MIME::Base64::encode_base64($_) }
+            @{ $entry->{'usercertificate;binary'} // [] }] };
+    my $had = $stands->();
+    is(scalar @$had, 3, 'two keys and a certificate') or diag explain $had;
+    my $answer = $stack->delete('/v1/api/user',
+        { userPrincipalName => upn('nora.key'), time => '00:00' });
+    my $task = $stack->wait_task($answer->{json}{data}{taskId});
+    is_deeply($stands->(), [], 'an offboarding takes them');
+    like(step($task, 'revokeMemberships')->{detail},
+        qr/taken\ away:\ (?:sshPublicKey,\ userCertificate;binary
+            |userCertificate;binary,\ sshPublicKey)/x,
+        'and says which');
+    unlike(json_text($stack->task($task->{id})), qr/AAA/, 'but not their values');
+    # Another offboarding finds nothing, and does not forget what the first one took.
+    $answer = $stack->delete('/v1/api/user',
+        { userPrincipalName => upn('nora.key'), time => '00:00' });
+    $stack->wait_task($answer->{json}{data}{taskId});
+    # One that an administrator gave meanwhile stays, what the account has is not doubled.
+    $stack->slapd->modify("dn: $dn\nchangetype: modify\nadd: sshPublicKey\nsshPublicKey: ssh-b\n"
+        . "sshPublicKey: ssh-new\n");
+    $answer = $stack->post('/v1/api/user', { firstname => 'Nora', surname => 'Key',
+        employeeId => 'N-1', rehire => 'restore' });
+    $task = $stack->wait_task($answer->{json}{data}{taskId});
+    is_deeply($stands->(), [sort(@$had[0, 1], 'ssh-new'), $had->[2]],
+        'who is brought back has them')
+        or diag json_text($task);
+    like(step($task, 'restoreMemberships')->{detail}, qr/given back: .*sshPublicKey/, 'as is said');
+}
+
 sub ends {
     change('bo.ek', "replace: pwdEndTime\npwdEndTime: 20200101000000Z\n");
     my $user = details(upn('bo.ek'))->{json}{data}{user};
@@ -201,7 +247,11 @@ sub ends {
 
 on_one_engine {
     $stack = Idadmin::Test::Stack->new(engine => $_[0], slapd => {
-        global => 'include /etc/ldap/schema/nis.schema',
+        global => "include /etc/ldap/schema/nis.schema\n"
+            . 'attributetype ( 1.3.6.1.4.1.24552.500.1.1.1.13 NAME \'sshPublicKey\' EQUALITY '
+            . "octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )\n"
+            . 'objectclass ( 1.3.6.1.4.1.24552.500.1.1.2.0 NAME \'ldapPublicKey\' SUP top '
+            . 'AUXILIARY MAY ( sshPublicKey $ uid ) )',
         ldif   => "dn: ou=more,$groups\nobjectClass: organizationalUnit\nou: more\n\n"
             . "dn: cn=Unique,$groups\nobjectClass: groupOfUniqueNames\ncn: Unique\n"
             . "uniqueMember: $elin\n\n"
@@ -217,6 +267,7 @@ on_one_engine {
     subtest 'evidence by ID'     => \&evidence_by_id;
     subtest 'classes of groups'  => \&classes_of_groups;
     subtest 'members by login'   => \&members_by_login;
+    subtest 'keys and certificates' => \&keys_and_certificates;
     subtest 'ends'               => \&ends;
     $stack->stop;
 } 'Look-ups and the directory are the subject; t/unit/cache/person.c asks the statements on both '

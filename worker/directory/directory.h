@@ -211,6 +211,12 @@ typedef struct directory_ops {
      * so `disable` follows. NULL: the account's own flag suffices. */
     directory_class (*discard_password)(directory *d, apr_pool_t *pool, const char *id,
                                         const char **proof, directory_error *e);
+    /* Attributes beside the password that let somebody sign in: `had` (object: name, list of values
+     * in base64) gets what stands under `names`. `take` 1: that is removed; `give` (as `had`, or
+     * NULL): what is missing of it is added. NULL: the directory has none. */
+    directory_class (*attributes)(directory *d, apr_pool_t *pool, const char *id,
+                                  const json_t *names, const json_t *give, int take, json_t *had,
+                                  directory_error *e);
     /* To another container (DN). DIRECTORY_NOT_FOUND with field "container". NULL: the directory
      * has no containers. */
     directory_class (*move)(directory *d, apr_pool_t *pool, const char *id, const char *container,

@@ -326,6 +326,7 @@ const directory_ops ld_directory_ops = {
     .update = ld_update,
     .set_password = ld_set_password,
     .discard_password = ld_discard_password,
+    .attributes = ld_attributes,
     .move = ld_move,
     .reports = ld_reports,
     .add_members = ld_add_members,

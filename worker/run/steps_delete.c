@@ -11,6 +11,7 @@
 #include "core/queue/rehire.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
+#include "worker/run/attributes.h"
 #include "worker/run/shut.h"
 #include "worker/run/steps.h"
 
@@ -128,6 +129,7 @@ typedef struct groups_call {
 typedef struct sweep {
     apr_array_header_t *removed, *granted, *kept,
         *refused;                 /* names, with the reason for the last two */
+    apr_array_header_t *taken;    /* names of attributes (worker/run/attributes.h) */
     apr_array_header_t *refusals; /* queue_refusal, as `refused` */
     int gone;
 } sweep;
@@ -285,13 +287,14 @@ static ida_kind write_swept(run *r, store *s, ida_ctx *c, void *baton)
                                    (const queue_refusal *)w->refusals->elts, w->refusals->nelts);
 }
 
-/* Reads the memberships and removes what can be removed. `keep`: what is found is what the person
- * had. */
+/* Reads the memberships and removes what can be removed, keys and certificates with them. `keep`:
+ * what is found is what the person had. */
 static step_end sweep_groups(run *r, sweep *s, int keep)
 {
     groups_call call = {0};
     directory_error e;
     *s = (sweep){apr_array_make(r->pool, 8, sizeof(char *)),
+                 apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
@@ -319,7 +322,8 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
             end = leave(r, &call.rows[i], s);
         }
     }
-    return end == STEP_ON ? run_store(r, write_swept, s) : end;
+    end = end == STEP_ON ? run_store(r, write_swept, s) : end;
+    return end == STEP_ON ? run_attributes_take(r, s->taken, s->refused) : end;
 }
 
 static void warn_kept(run *r, const sweep *s)
@@ -342,6 +346,9 @@ static const char *summary(run *r, const sweep *s)
     if (s->kept->nelts) {
         text = apr_pstrcat(pool, text, "; cannot be revoked: ", run_listed(r, s->kept), NULL);
     }
+    if (s->taken->nelts) {
+        text = apr_pstrcat(pool, text, "; taken away: ", run_listed(r, s->taken), NULL);
+    }
     return s->refused->nelts
                ? apr_pstrcat(pool, text, "; refused: ", run_listed(r, s->refused), NULL)
                : text;
@@ -362,9 +369,9 @@ step_end step_revoke_memberships(run *r)
     }
     warn_kept(r, &s);
     /* `verify` tries refused removals once more and decides how the task ends. */
-    ida_outcome outcome = s.refused->nelts   ? IDA_STEP_FAILED
-                          : s.removed->nelts ? IDA_STEP_DONE
-                                             : IDA_STEP_ALREADY;
+    ida_outcome outcome = s.refused->nelts                     ? IDA_STEP_FAILED
+                          : s.removed->nelts || s.taken->nelts ? IDA_STEP_DONE
+                                                               : IDA_STEP_ALREADY;
     return step_says(r, outcome, "%s", summary(r, &s));
 }
 
@@ -443,14 +450,14 @@ step_end step_verify(run *r)
             return step_absent(r);
         }
         warn_kept(r, &s);
-        if (!enabled && (s.refused->nelts || (open && !s.removed->nelts))) {
+        if (!enabled && (s.refused->nelts || (open && !s.removed->nelts && !s.taken->nelts))) {
             return not_shut(r, &s, open);
         }
         if (!enabled && how.refused) {
             run_shut_judge(r, &how);
             return step_says(r, IDA_STEP_FAILED, "%s%s", summary(r, &s), run_shut_text(r, &how));
         }
-        if (!enabled && !s.removed->nelts) {
+        if (!enabled && !s.removed->nelts && !s.taken->nelts) {
             const char *kept = s.kept->nelts
                                    ? apr_pstrcat(r->pool,
                                                  "disabled; memberships that cannot be revoked: ",
@@ -465,6 +472,7 @@ step_end step_verify(run *r)
             return step_says(r, IDA_STEP_DONE, "%s%s%s%s", kept, granted, run_shut_text(r, &how),
                              restored ? restored : "");
         }
+        apr_array_cat(s.removed, s.taken);
         restored = ida_printf(r->pool, "%s; came back and was put right: %s%s%s",
                               restored ? restored : "",
                               renewed   ? "a new password"

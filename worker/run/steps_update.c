@@ -11,6 +11,7 @@
 #include "core/tenant/naming.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
+#include "worker/run/attributes.h"
 #include "worker/run/grant.h"
 #include "worker/run/steps.h"
 #include "worker/run/update.h"
@@ -336,9 +337,15 @@ step_end step_restore_memberships(run *r)
                   ? join(r, id, name ? name : id, &b)
                   : STEP_ON;
     }
+    int refused = b.refused->nelts;
+    end = end == STEP_ON ? run_attributes_give(r, b.added, b.refused) : end;
     end = end == STEP_ON ? run_store(r, write_restored, r->account) : end;
     if (end != STEP_ON) {
         return end;
+    }
+    if (b.refused->nelts > refused) {
+        run_warn(r, ida_printf(r->pool, "Not given back: %s",
+                               APR_ARRAY_IDX(b.refused, refused, const char *)));
     }
     const char *text = listed(r, "", "given back: ", b.added);
     text = listed(r, text, "had already: ", b.had);

@@ -155,7 +155,9 @@ static void drop_steps(ida_task *task, const ida_update *update)
     if (!update->photo_given) {
         ida_op_drop_step(task, "setPhoto", NULL);
     }
-    if (!ida_update_gives_back(update, task->directory)) {
+    /* On-premises an account that comes back also gets its keys and certificates. */
+    if (!update->memberships ||
+        (task->directory == IDA_DIR_CLOUD && !ida_update_gives_back(update, task->directory))) {
         ida_op_drop_step(task, "restoreMemberships", NULL);
     }
     int in_cloud = ida_update_gives_back(update, IDA_DIR_CLOUD);

@@ -19,6 +19,7 @@ DIRECTORY_FUNCTION(remove_member) ld_remove_member;
 DIRECTORY_FUNCTION(update) ld_update;
 DIRECTORY_FUNCTION(set_password) ld_set_password;
 DIRECTORY_FUNCTION(discard_password) ld_discard_password;
+DIRECTORY_FUNCTION(attributes) ld_attributes;
 DIRECTORY_FUNCTION(move) ld_move;
 DIRECTORY_FUNCTION(reports) ld_reports;
 DIRECTORY_FUNCTION(add_members) ld_add_members;

@@ -37,13 +37,14 @@ static ld_attribute *attribute_of(apr_array_header_t *attributes, const struct b
     return a;
 }
 
-/* 1 if the description has options (RFC 4512, 2.5) other than a range: title;lang-ja is a value
- * apart from title and is neither read nor changed. */
+/* 1 if the description has options (RFC 4512, 2.5) other than a range or `binary` (RFC 4522), which
+ * is a form of transfer: title;lang-ja is a value apart from title and is neither read nor
+ * changed. */
 static int is_tagged(const struct berval *description)
 {
     const char *option = memchr(description->bv_val, ';', description->bv_len);
     size_t left = option ? description->bv_len - (size_t)(option + 1 - description->bv_val) : 0;
-    return option &&
+    return option && (left != 6 || strncasecmp(option + 1, "binary", 6) != 0) &&
            (left < 6 || strncasecmp(option + 1, "range=", 6) != 0 || memchr(option + 1, ';', left));
 }
 

@@ -6,8 +6,8 @@
 #include <ldap.h>
 
 typedef struct ld_attribute {
-    const char *name;      /* without options; attributes with others than a range are left out */
-    const char *option;    /* "range=0-1499", or NULL */
+    const char *name;      /* without options; others than these leave an attribute out */
+    const char *option;    /* "range=0-1499", "binary", or NULL */
     struct berval *values; /* each is followed by a NUL */
     int count, room;       /* room: for so many values (worker/ldap/wire/value.c) */
 } ld_attribute;
