@@ -77,6 +77,7 @@ int ida_task_allows(const ida_task *task, ida_task_verb verb)
     case IDA_TASK_RESCHEDULE: return task->state == IDA_QUEUED || ida_task_braked(task);
     case IDA_TASK_RETRY: return stuck;
     case IDA_TASK_RELEASE: return ida_task_braked(task);
+    case IDA_TASK_SETTLE: return task->state == IDA_ATTENTION && !ida_task_braked(task);
     }
     return 0;
 }

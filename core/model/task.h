@@ -38,9 +38,10 @@ typedef enum ida_task_verb {
     IDA_TASK_CANCEL,
     IDA_TASK_RESCHEDULE,
     IDA_TASK_RETRY,
-    IDA_TASK_RELEASE
+    IDA_TASK_RELEASE,
+    IDA_TASK_SETTLE /* idadminctl's alone */
 } ida_task_verb;
-#define IDA_TASK_VERBS 4
+#define IDA_TASK_VERBS 4 /* that callers are offered */
 
 const char *ida_task_type_text(ida_task_type type);    /* "userCreate" ... */
 int ida_task_type_parse(const char *text);             /* -1 unknown */

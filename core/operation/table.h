@@ -18,6 +18,7 @@
     X(task_reschedule) \
     X(task_retry) \
     X(task_release) \
+    X(task_settle) \
     X(users_search) \
     X(user_details) \
     X(user_access) \

@@ -4,6 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/queue/brake.h"
+#include "core/queue/event.h"
 #include "core/queue/inner.h"
 #include "core/queue/workflow.h"
 #include "core/store/tenant.h"
@@ -31,6 +32,7 @@ typedef struct transition {
     const zone_due *due; /* move */
     const char *payload;
     const char *username; /* release */
+    int done;             /* settle */
 } transition;
 
 /* Locks tenant and task, in this order, and reads the task as it is now. */
@@ -110,33 +112,41 @@ ida_kind queue_task_move(store *s, ida_ctx *c, const char *tenant, const char *i
     return store_transaction(s, c, move, &t);
 }
 
-static ida_kind cancel(store *s, ida_ctx *c, void *baton)
+/* Cancelled, or settled as done. */
+static ida_kind over(store *s, ida_ctx *c, void *baton)
 {
     const transition *t = baton;
+    int64_t now = ida_now(c->env);
     ida_task *task;
     ida_kind kind = lock_task(s, c, t, 0, &task);
     if (kind) {
         return kind;
     }
-    if (!ida_task_allows(task, IDA_TASK_CANCEL)) {
-        return too_late(c, task, "cancelled");
+    if (!ida_task_allows(task, t->done ? IDA_TASK_SETTLE : IDA_TASK_CANCEL)) {
+        return too_late(c, task, t->done ? "settled" : "cancelled");
     }
     kind = queue_task_drop_photo(s, c, task, 0);
     kind = kind ? kind
-                : store_write(s, c, STMT_task_cancel,
-                              DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_I(ida_now(c->env))), NULL);
+                : store_write(s, c, t->done ? STMT_task_settle : STMT_task_cancel,
+                              DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_I(now)), NULL);
     kind = kind ? kind : queue_workflow_cancelled(s, c, task);
-    if (!kind && !queue_task_account_possible(c, task)) {
+    if (!kind && (t->done || !queue_task_account_possible(c, task))) {
         kind = queue_task_give_back_seat(s, c, t->tenant, t->id);
         kind = kind ? kind : queue_task_free_names(s, c, t->tenant, t->id);
     }
-    return kind;
+    return kind || !t->done ? kind : queue_event_tell(s, c, task, IDA_DONE, now, NULL);
 }
 
 ida_kind queue_task_cancel(store *s, ida_ctx *c, const char *tenant, const char *id)
 {
     transition t = {.tenant = tenant, .id = id};
-    return store_transaction(s, c, cancel, &t);
+    return store_transaction(s, c, over, &t);
+}
+
+ida_kind queue_task_settle(store *s, ida_ctx *c, const char *tenant, const char *id)
+{
+    transition t = {.tenant = tenant, .id = id, .done = 1};
+    return store_transaction(s, c, over, &t);
 }
 
 static ida_kind reserve_again(store *s, ida_ctx *c, const ida_task *task, const char *address)
@@ -211,7 +221,7 @@ static ida_kind release(store *s, ida_ctx *c, void *baton)
     if (!ida_task_allows(task, IDA_TASK_RELEASE)) {
         ida_fail(c, IDA_CONFLICT,
                  "Task %s is not held by the brake: its outcome is unknown. Look at its steps, "
-                 "then retry or cancel it.",
+                 "then settle (`idadminctl task settle`), retry or cancel it.",
                  task->id);
         return ida_because(c, "notBraked", NULL);
     }

@@ -107,6 +107,9 @@ ida_kind queue_task_retry(store *s, ida_ctx *c, const char *tenant, const char *
  * shell or console, who has seen it. IDA_FORBIDDEN if that API user requested the task. */
 ida_kind queue_task_release(store *s, ida_ctx *c, const char *tenant, const char *id,
                             const char *username);
+/* attention, but not of the brake -> done: a person has seen in the directory that it was carried
+ * out. IDA_CONFLICT for all others. */
+ida_kind queue_task_settle(store *s, ida_ctx *c, const char *tenant, const char *id);
 /* Notes in the task what a person (or an API user) has just done with it: an audit action. */
 ida_kind queue_task_changed(store *s, ida_ctx *c, const ida_task *task, const char *action,
                             const char *by);

@@ -16,9 +16,11 @@ ida_kind queue_later_than(store *s, ida_ctx *c, const char *tenant, int64_t at,
                           const queue_later **rows, int *count);
 
 /* Inside a transaction: holds the next tasks of the tenant that were running, or due, at `now`, as
- * the brake holds: the state becomes `attention`, a person releases or cancels them. Receivers
- * are told; the caller audits. *count 0: there are none left. */
-ida_kind queue_hold_restored(store *s, ida_ctx *c, const char *tenant, int64_t now, const char *why,
-                             ida_task ***tasks, int *count);
+ * the brake holds: the state becomes `attention`, a person releases or cancels them. With `over`
+ * the task of that ID, which is known to have ended: no release lets it go, a person settles,
+ * cancels or retries it. Every creation that can still run looks for its account by its marker.
+ * Receivers are told; the caller audits. *count 0: there are none left. */
+ida_kind queue_hold_restored(store *s, ida_ctx *c, const char *tenant, const char *over,
+                             int64_t now, const char *why, ida_task ***tasks, int *count);
 
 #endif

@@ -163,6 +163,8 @@ sub changes {
         'task retry');
     like(ctl('task release', $later)->{err}, qr/cannot be released: it was cancelled/,
         'task release');
+    like(ctl('task settle', $later)->{err}, qr/cannot be settled: it was cancelled/,
+        'task settle');
     my $decided = ctl('request deny', $request, '--by', upn('eva.berg'), '--reason', 'not now');
     like($decided->{out}, qr/^The request of bo\.ek\@\S+ for CRM is denied\.$/m, 'request deny');
     my $again = ctl('request create', 'CRM', upn('bo.ek'), '--json')->{json}{requestId};

@@ -85,7 +85,7 @@ ida_kind restored_before(restored_state *state)
 
 typedef struct hold_work {
     restored_state *state;
-    const char *tenant, *why;
+    const char *tenant, *over, *why; /* over: the task that is known to have ended, or NULL */
     int count;
 } hold_work;
 
@@ -94,8 +94,8 @@ static ida_kind hold_in(store *s, ida_ctx *c, void *baton)
     hold_work *work = baton;
     ctl_call *ctl = work->state->ctl;
     ida_task **tasks;
-    ida_kind kind = queue_hold_restored(s, c, work->tenant, ida_now(c->env), work->why, &tasks,
-                                        &work->count);
+    ida_kind kind = queue_hold_restored(s, c, work->tenant, work->over, ida_now(c->env), work->why,
+                                        &tasks, &work->count);
     json_t *rows = json_array();
     for (int i = 0; !kind && i < work->count; i++) {
         const ida_task *task = tasks[i];
@@ -118,7 +118,26 @@ static ida_kind hold_in(store *s, ida_ctx *c, void *baton)
     return kind;
 }
 
-/* Those that the restored store does not have. */
+/* What the replaced store knows as over would undo what came after it. */
+static ida_kind hold_over(restored_state *state, store *s, const later *one, const ida_task *task)
+{
+    int done = strcmp(one->task.state, ida_task_state_text(IDA_DONE)) == 0;
+    int open = task->state == IDA_QUEUED || task->state == IDA_RUNNING ||
+               task->state == IDA_ATTENTION;
+    if (!open || (!done && strcmp(one->task.state, ida_task_state_text(IDA_CANCELLED)) != 0)) {
+        return IDA_OK;
+    }
+    hold_work hold = {state, one->tenant, task->id,
+                      ida_printf(state->ctl->pool,
+                                 "Held after a restore: the store that was replaced knows it as "
+                                 "%s. Look at the directory, then end it (`idadminctl task %s`); "
+                                 "`task retry` carries it out again.",
+                                 one->task.state, done ? "settle" : "cancel"),
+                      0};
+    return store_transaction(s, state->ctl->c, hold_in, &hold);
+}
+
+/* Those that the restored store does not have; those that are over are held. */
 static ida_kind find_gone(restored_state *state, store *s)
 {
     ida_kind kind = IDA_OK;
@@ -129,6 +148,7 @@ static ida_kind find_gone(restored_state *state, store *s)
         ida_ctx *c = ida_ctx_make(state->ctl->c->env, state->ctl->pool);
         ida_task *task;
         kind = queue_task_get(s, c, one->tenant, one->task.id, 0, &task);
+        kind = kind ? kind : hold_over(state, s, one, task);
         if (kind == IDA_NOT_FOUND) {
             add_gone(state, one);
             kind = IDA_OK;
@@ -155,7 +175,7 @@ static ida_kind end_one(restored_state *state, store *s, const store_tenant_id *
                         const char *from)
 {
     ida_ctx *c = state->ctl->c;
-    hold_work hold = {state, id->id,
+    hold_work hold = {state, id->id, NULL,
                       ida_printf(c->pool,
                                  "Held after a restore: the backup of %s may not show that it was "
                                  "carried out since. Look at the directory, then release it "
@@ -164,18 +184,21 @@ static ida_kind end_one(restored_state *state, store *s, const store_tenant_id *
                       1};
     end_work end = {state, id->id, from};
     int64_t first, last = 0;
-    size_t held = json_array_size(state->held);
+    size_t held = 0, at;
+    const json_t *row;
     ida_kind kind = IDA_OK;
     while (!kind && hold.count) {
         kind = store_transaction(s, c, hold_in, &hold);
     }
     kind = kind ? kind : store_transaction(s, c, record_in, &end);
     kind = kind ? kind : queue_event_bounds(s, c, id->id, &first, &last);
+    json_array_foreach (state->held, at, row) {
+        held += strcmp(ida_json_string(row, "companyId"), id->id) == 0;
+    }
     if (!kind) {
         json_array_append_new(state->companies,
                               json_pack("{s:s, s:I, s:I}", "companyId", id->id, "held",
-                                        (json_int_t)(json_array_size(state->held) - held),
-                                        "lastEvent", (json_int_t)last));
+                                        (json_int_t)held, "lastEvent", (json_int_t)last));
     }
     return kind;
 }

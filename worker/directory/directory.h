@@ -93,6 +93,7 @@ typedef struct directory_create {
     int64_t sent_at;      /* since when (ms UTC) a creation under this name and marker may have been
                              sent; 0: this is the first */
     const char *password; /* random; wiped by the caller */
+    int restored;         /* 1: somebody may use the account since: it keeps its password */
 } directory_create;
 
 /* A new value under the name that callers use: the text members of a create payload and

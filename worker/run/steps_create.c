@@ -25,6 +25,8 @@ typedef struct creation {
     int display_number;   /* 0, or n: the display name is tried as "... n+1", because it names the
                              entry in some directories */
     int fresh;            /* 1: nothing was sent before, so the cache can be trusted */
+    int restored;         /* 1: comes from a backup (core/queue/restored.h): it may have been sent
+                             since, and the account that the cache shows may be its own */
     int64_t unseen_since; /* since when names have been refused because of an account that is not
                              visible; 0: they have not */
     int64_t sent_at; /* since when a creation under the present name may have been sent; 0: this is
@@ -167,9 +169,9 @@ static step_end settle_names(run *r, creation *cr)
     naming_work work = {.r = r, .cr = cr};
     int64_t now = ida_now(&r->runner->env);
     json_object_set_new(r->progress, "createSent", json_true());
-    if (cr->fresh || cr->next_upn) {
+    if (cr->fresh || cr->next_upn || cr->restored) {
         json_object_set_new(r->progress, "createSentAt", json_integer(now));
-        cr->sent_at = 0;
+        cr->sent_at = cr->restored ? now : 0;
     }
     json_object_set_new(r->progress, "displayNumber", json_integer(cr->display_number));
     step_end end = run_store(r, settle, &work);
@@ -185,7 +187,7 @@ static step_end settle_names(run *r, creation *cr)
         r->task->mail = work.change.mail;
         r->task->person = ida_fold_address(r->pool, r->task->upn);
     }
-    cr->fresh = cr->next_upn = cr->next_mail = cr->next_display = 0;
+    cr->fresh = cr->restored = cr->next_upn = cr->next_mail = cr->next_display = 0;
     r->task->marker = r->task->id;
     return STEP_ON;
 }
@@ -200,6 +202,11 @@ typedef struct create_call {
 static int64_t sent_at(const run *r)
 {
     return json_integer_value(json_object_get(r->progress, "createSentAt"));
+}
+
+static int is_restored(const run *r)
+{
+    return json_is_true(json_object_get(r->progress, "restored"));
 }
 
 static directory_class call_create(run *r, const directory_ops *ops, directory *dir, void *baton,
@@ -232,7 +239,8 @@ static step_end create_once(run *r, creation *cr, create_call *call, directory_e
                                       .local = local,
                                       .marker = r->task->marker,
                                       .sent_at = cr->sent_at,
-                                      .password = password};
+                                      .password = password,
+                                      .restored = is_restored(r)};
     step_end end = run_call(r, call_create, call, e);
     cr->sent_at = call->create.sent_at;
     OPENSSL_cleanse(password, sizeof password);
@@ -298,15 +306,31 @@ static int blame(creation *cr, const directory_error *e, int same)
     return 1;
 }
 
+/* An account that its marker has found may have got other names than the task has. */
+static ida_kind write_called(run *r, store *s, ida_ctx *c, void *baton)
+{
+    const directory_user *user = baton;
+    r->task->upn = user->upn;
+    r->task->mail = user->mail ? user->mail : user->upn;
+    r->task->person = ida_fold_address(r->pool, user->upn);
+    return queue_task_called(s, c, r->task);
+}
+
 /* The account exists: the cache first, then seat, names and step in one transaction. */
 static step_end made(run *r, const creation *cr, create_call *call, int adopted)
 {
     step_end end = run_cache_user(r, &call->user);
+    if (end == STEP_ON && adopted && call->user.upn && strcmp(call->user.upn, r->task->upn) != 0) {
+        end = run_store(r, write_called, &call->user);
+    }
     if (end != STEP_ON) {
         return end;
     }
     for (const char *const *w = call->user.warnings; w && *w; w++) {
         run_warn(r, *w);
+    }
+    if (adopted && is_restored(r)) {
+        run_warn(r, "The account was there already; its password was left as it is.");
     }
     step_says(r, adopted ? IDA_STEP_ALREADY : IDA_STEP_DONE, "%s as %s%s%s%s%s",
               adopted ? "made by an earlier try of this task" : "created", r->task->upn,
@@ -324,12 +348,17 @@ step_end step_create_account(run *r)
                    .display_number = (int)json_integer_value(
                        json_object_get(r->progress, "displayNumber"))};
     cr.sent_at = cr.fresh ? 0 : sent_at(r);
+    cr.restored = cr.fresh && r->task->marker;
+    cr.fresh = cr.fresh && !cr.restored;
+    if (cr.restored || (cr.sent_at && cr.sent_at < r->task->started_at)) {
+        json_object_set_new(r->progress, "restored", json_true());
+    }
     cr.unseen_since = json_integer_value(json_object_get(r->progress, "unseenSince"));
     create_call call = {0};
     directory_error e;
     step_end end = read_payload(r, &cr);
     for (int tries = 0; end == STEP_ON; tries++) {
-        if (cr.fresh || cr.next_upn || cr.next_mail || cr.next_display) {
+        if (cr.fresh || cr.restored || cr.next_upn || cr.next_mail || cr.next_display) {
             end = settle_names(r, &cr);
         }
         if (end == STEP_ON) {

@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/governance/grant.h"
 #include "core/governance/whom.h"
 #include "core/operation/etag.h"
 #include "core/operation/operation.h"
@@ -30,6 +31,14 @@ static ida_kind release(store *s, ida_ctx *c, ida_task_change *change)
     return kind ? kind
                 : queue_task_release(s, c, change->tenant, change->id,
                                      change->person ? NULL : change->by);
+}
+
+static ida_kind settle(store *s, ida_ctx *c, ida_task_change *change)
+{
+    ida_kind kind = queue_task_settle(s, c, change->tenant, change->id);
+    return kind || change->task->type != IDA_USER_DELETE
+               ? kind
+               : governance_grant_leave(s, c, change->task);
 }
 
 /* The tasks that the worker queued for the time of a creation, to set its person as the manager
@@ -86,7 +95,7 @@ static ida_kind reschedule(store *s, ida_ctx *c, ida_task_change *change)
 static const char *when(ida_ctx *c, const ida_task *task)
 {
     int held = ida_task_braked(task);
-    if (task->state == IDA_CANCELLED) {
+    if (task->state == IDA_CANCELLED || task->state == IDA_DONE) {
         return "nothing more will be executed";
     }
     return task->due_at <= ida_now(c->env)
@@ -103,6 +112,7 @@ static const struct {
     [IDA_TASK_RESCHEDULE] = {"task.reschedule", "has been moved", "moved", reschedule},
     [IDA_TASK_RETRY] = {"task.retry", "is queued again", "retried", retry},
     [IDA_TASK_RELEASE] = {"task.release", "is released", "released", release},
+    [IDA_TASK_SETTLE] = {"task.settle", "counts as done", "settled", settle},
 };
 
 const char *ida_task_change_name(ida_task_verb verb)
@@ -155,7 +165,7 @@ static const char *what_happened(ida_ctx *c, const ida_task *task)
     int by_person = task->change &&
                     (task->state == IDA_CANCELLED ||
                      (task->change_at >= task->started_at && task->change_at >= task->finished_at));
-    for (int verb = 0; by_person && verb < IDA_TASK_VERBS; verb++) {
+    for (int verb = 0; by_person && verb <= IDA_TASK_SETTLE; verb++) {
         if (strcmp(task->change, verbs[verb].name) == 0) {
             return ida_printf(c->pool, "%s has %s this task%s%s meanwhile", task->change_by,
                               verbs[verb].had, verb == IDA_TASK_RESCHEDULE ? " to " : "",

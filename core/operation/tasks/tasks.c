@@ -228,10 +228,11 @@ static const ida_field changed_task[] = {OUT_TEXT("message", ALWAYS),
                                          OUT_NAMED("task", ALWAYS, "Task"),
                                          OUT_TEXTS("warnings", SOMETIMES), OUT_END};
 
-/* Members that the four changes share. */
-#define TASK_CHANGE                                                                              \
-    .faces = IDA_ON_REST | IDA_ON_CONSOLE, .params = change_params, .check = check, .run = look, \
-    .work = change, .output = changed_task, .schema = "ChangedTask"
+/* Members that the changes share. */
+#define TASK_WORK                                                                                 \
+    .params = change_params, .check = check, .run = look, .work = change, .output = changed_task, \
+    .schema = "ChangedTask"
+#define TASK_CHANGE TASK_WORK, .faces = IDA_ON_REST | IDA_ON_CONSOLE
 
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel",
@@ -284,4 +285,17 @@ const ida_operation ida_op_task_release = {
                               .summary = "Release an offboarding, or an update that disables an "
                                          "account, that the brake holds."}),
     .summary = "Releases what the brake holds; not with the API key that asked for it.",
+};
+
+const ida_operation ida_op_task_settle = {
+    .name = "task.settle",
+    TASK_WORK,
+    .right = IDA_TASKS_RELEASE,
+    IDA_WRITES("POST", "/task/settle"),
+    .commands = IDA_COMMANDS(
+        {"task", "settle", .any_document = 1, .at = {{"id", "TASK"}},
+         .summary = "End a task as done that was carried out, as you have seen in the directory.",
+         .help = "For a task that needs attention and that the brake does not hold, such as one "
+                 "that a restore brought back. Nothing is done in the directory."}),
+    .summary = "Ends a task as done that was carried out.",
 };

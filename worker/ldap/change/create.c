@@ -166,6 +166,11 @@ static directory_class look(ld_call *k, const directory_create *create, director
      * without a UPN signs in by it. */
     const char *lone = t->login_max ? apr_pstrcat(k->pool, "(!(", d->upn_attribute, "=*))", NULL)
                                     : "";
+    /* What was sent before may have been renamed since. */
+    const char *by_marker = create->sent_at
+                                ? apr_pstrcat(k->pool, "(", d->marker_attribute, "=",
+                                              ld_filter_text(k->pool, create->marker), ")", NULL)
+                                : "";
     const char *by_login = apr_pstrcat(k->pool, "(&(", t->login, "=", local, ")", lone, ")", NULL);
     const ld_query query = {.base = d->user_base,
                             .scope = LDAP_SCOPE_SUBTREE,
@@ -173,7 +178,7 @@ static directory_class look(ld_call *k, const directory_create *create, director
                             .phase = LD_BASE,
                             .doing = "look whether the names are free",
                             .filter = apr_pstrcat(k->pool, "(|", by_login, by_mail, by_address,
-                                                  by_upn, ")", NULL),
+                                                  by_upn, by_marker, ")", NULL),
                             .attributes = d->user_attributes};
     const ld_entry **rows;
     int count;
@@ -337,7 +342,7 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
     }
     directory_class class = prepare(&a);
     class = class ? class : add_until_known(&a, user);
-    if (class == DIRECTORY_OK || class == DIRECTORY_ALREADY) {
+    if (class == DIRECTORY_OK || (class == DIRECTORY_ALREADY && !create->restored)) {
         directory_class set = ld_password_set(&k, create, a.bare, user);
         class = set ? set : class;
     }
