@@ -16,6 +16,7 @@ static const struct {
               "doc/install.md, step 3"},
     {"store", "start the store or correct `store`; for its schema idadminctl schema upgrade, then "
               "restart httpd and the worker"},
+    {"put aside", "once it is no longer needed: idadminctl aside --remove"},
     {"workers", "systemctl start idadmin-worker; journalctl -u idadmin-worker says why it ended"},
     {"settings", "idadminctl tenant apply with the full document"},
     {"files of secrets", "owner and mode of that file: doc/install.md, step 3"},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/build.h"
+#include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/base/web_user.h"
@@ -45,6 +46,16 @@ void check_store(check_look *look)
     kind = kind ? kind : store_schema_number(look->main, look->c, &number);
     check_judge(look, NULL, "store", why(look, kind),
                 ida_printf(look->pool, "answers, with schema %lld", (long long)number));
+    json_t *names = ida_json_keep(look->pool, json_array());
+    if (!kind && !layout_aside(look->c, look->main, look->config, 0, names) &&
+        json_array_size(names)) {
+        check_line(look, NULL, "put aside", CHECK_WARNING,
+                   ida_printf(look->pool,
+                              "%s and %zu more of before a restore, with people who were erased "
+                              "since",
+                              json_string_value(json_array_get(names, 0)),
+                              json_array_size(names) - 1));
+    }
 }
 
 /* By the newest checkpoint of the first chain. */

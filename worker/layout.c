@@ -1,12 +1,18 @@
-/* Owns the refusal to work where a hole in httpd opens the worker's secrets. Must not know what
- * they are for. */
+/* Owns the refusal to work where a hole in httpd opens the worker's secrets, and the files that
+ * restores have put aside. Must not know what they are for. */
 #include "worker/layout.h"
 
 #include <apr_strings.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/json.h"
 #include "core/base/web_user.h"
+#include "core/store/save.h"
 #include "core/store/tenant.h"
 #include "core/tenant/shape.h"
 
@@ -75,4 +81,49 @@ ida_kind layout_check(ida_ctx *c, const worker_config *config)
     look(c, "configuration", config->file, 0);
     look_at_tenants(c, config->store);
     return ida_faults_raise(c);
+}
+
+/* A file, or a directory with its files. No link is followed: root may have been asked. */
+static void take_away(ida_ctx *c, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *open = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *entry; open && (entry = readdir(open)) != NULL;) {
+        unlinkat(fd, entry->d_name, 0); /* "." and ".." stay */
+    }
+    if (open ? rmdir(path) : unlink(path)) {
+        ida_fault_add(c, path, "cannot be removed: %s", strerror(errno));
+    }
+    if (open) {
+        closedir(open);
+    }
+}
+
+ida_kind layout_aside(ida_ctx *c, store *s, const worker_config *config, int remove, json_t *names)
+{
+    const char *path = store_sqlite_path(config->store), *slash = path ? strrchr(path, '/') : NULL;
+    const char *const stems[] = {slash
+                                     ? apr_pstrmemdup(c->pool, path, (apr_size_t)(slash - path + 1))
+                                     : NULL,
+                                 apr_pstrcat(c->pool, config->seal_key, ".", NULL),
+                                 apr_pstrcat(c->pool, config->seal_key, ".revisions.", NULL),
+                                 apr_pstrcat(c->pool, config->audit_key, ".", NULL),
+                                 apr_pstrcat(c->pool, config->audit_key, ".heads.", NULL),
+                                 apr_pstrcat(c->pool, config->audit_signing_key, ".", NULL)};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        glob_t found = {0};
+        const char *pattern = apr_pstrcat(c->pool, stems[i] ? stems[i] : "",
+                                          "before-[0-9]*T[0-9]*[0-9]", NULL);
+        if (stems[i] && glob(pattern, 0, NULL, &found) == 0) {
+            for (size_t k = 0; k < found.gl_pathc; k++) {
+                json_array_append_new(names, json_string(found.gl_pathv[k]));
+                if (remove) {
+                    take_away(c, found.gl_pathv[k]);
+                }
+            }
+        }
+        globfree(&found);
+    }
+    ida_kind kind = ida_faults_raise(c);
+    return kind ? kind : store_aside(s, c, remove, names);
 }

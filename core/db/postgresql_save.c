@@ -101,10 +101,17 @@ static ida_kind text_of(pg_db *p, ida_ctx *c, const char *what, const char *sql,
 ida_kind pg_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *names)
 {
     pg_db *p = (pg_db *)d;
-    const char *snapshot;
+    const char *snapshot, *others;
     /* The dump takes over the snapshot at once, but this transaction waits for its end. */
     ida_kind kind = pg_script(d, c, "SET LOCAL idle_in_transaction_session_timeout = 0");
     kind = kind ? kind : text_of(p, c, "snapshot", "SELECT pg_export_snapshot()", &snapshot);
+    /* A dump that names the service's own schemas would create `public`, which is there. */
+    kind = kind ? kind
+                : text_of(p, c, "schemas",
+                          "SELECT COALESCE(string_agg(format('\"%s\"', nspname), '|'), 'cache')"
+                          " FROM pg_namespace WHERE nspname NOT IN (current_schema(), 'audit')"
+                          " AND nspname !~ '^pg_' AND nspname <> 'information_schema'",
+                          &others);
     if (kind) {
         return kind;
     }
@@ -113,7 +120,7 @@ ida_kind pg_save(db *d, ida_ctx *c, const char *directory, apr_array_header_t *n
                            "--format=plain",
                            "--no-owner",
                            "--no-privileges",
-                           "--exclude-schema=cache",
+                           apr_pstrcat(c->pool, "--exclude-schema=", others, NULL),
                            apr_pstrcat(c->pool, "--snapshot=", snapshot, NULL),
                            apr_pstrcat(c->pool, "--file=", directory, "/" DUMP, NULL),
                            NULL};

@@ -75,3 +75,13 @@ ida_kind store_bring_back(const char *dsn, ida_ctx *c, const db_return *from, js
     kind = kind ? kind : forget_workers(dsn, c);
     return kind ? kind : store_schema_upgrade(dsn, c, steps);
 }
+
+ida_kind store_aside(store *s, ida_ctx *c, int remove, json_t *names)
+{
+    db_result r;
+    ida_kind kind = store_read(s, c, STMT_aside, DB_NONE, &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        json_array_append_new(names, json_string(DB_ROW(id, &r, i)->id.text));
+    }
+    return kind || !remove ? kind : store_write(s, c, STMT_aside_drop, DB_NONE, NULL);
+}

@@ -28,4 +28,7 @@ ida_kind store_free(const char *dsn, ida_ctx *c);
 ida_kind store_bring_back(const char *dsn, ida_ctx *c, const db_return *from, json_t *steps,
                           const char **aside);
 
+/* Appends the schemas that restores have put aside; `remove`: and drops them. */
+ida_kind store_aside(store *s, ida_ctx *c, int remove, json_t *names);
+
 #endif

@@ -114,6 +114,25 @@ sub released {
     return;
 }
 
+# What was put aside is in no later backup, is named, and goes by one command.
+sub put_aside {
+    my ($stack) = @_;
+    my @again = places();
+    $stack->ctl_ok('backup', @again, '--json');
+    my $dump = join '', map { slurp($_) } glob "$again[0]/*.sql";
+    unlike($dump, qr/_before_/, 'what was put aside is not in a backup');
+    my ($line) = grep { $_->{check} eq 'put aside' }
+        @{ $stack->ctl('doctor', '--json')->{json}{checks} };
+    like($line->{detail}, qr/before[-_]\d+T\d+/, 'the doctor names it');
+    symlink $again[0], "$stack->{base}/lib/before-20200101T000000";
+    my $aside = $stack->ctl_ok('aside', '--json')->{aside};
+    is($stack->ctl('aside', '--remove')->{exit}, 0, 'it is removed');
+    is_deeply($stack->ctl_ok('aside', '--json')->{aside}, [], 'all of it');
+    is(scalar(grep { -e } @$aside), 0, 'from the disk');
+    ok(-e "$again[0]/manifest.json", 'but nothing behind a link');
+    return;
+}
+
 sub rename_tom {
     my ($stack) = @_;
     my $domain = $stack->domain;
@@ -189,6 +208,7 @@ sub every_kind {
     stopped($stack);
 
     my $restored = restored($stack, @backup);
+    put_aside($stack);
     my %held = map { $_->{taskId} => "$_->{was} $_->{since}" } @{ $restored->{held} };
     is_deeply(\%held, { (map { $_ => 'queued done' } $early, values %$task),
         $ended => 'queued cancelled' }, 'holds what would run again, with what became of it');

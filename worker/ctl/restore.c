@@ -16,6 +16,7 @@
 #include "core/store/tenant.h"
 #include "worker/ctl/kept.h"
 #include "worker/ctl/restored.h"
+#include "worker/layout.h"
 
 typedef struct restore_work {
     ctl_call *ctl;
@@ -224,6 +225,21 @@ static int restore(ctl_call *ctl)
     return ctl_result(ctl, kind);
 }
 
+static int aside(ctl_call *ctl)
+{
+    json_t *names = ida_json_keep(ctl->pool, json_array());
+    int removes = ctl_value(ctl, "remove") != NULL;
+    ida_kind kind = layout_aside(ctl->c, ctl_store(ctl, DB_REQUEST), &ctl->config, removes, names);
+    size_t i;
+    json_t *name;
+    json_array_foreach (names, i, name) {
+        ctl_say(ctl, "%s", json_string_value(name));
+    }
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl, json_pack("{s:O, s:b}", "aside", names, "removed", removes),
+                             removes ? "All of it is removed." : "That is all of it.");
+}
+
 const ctl_command ctl_restore_commands[] = {
     {"restore", NULL, "DIR",
      "Put a backup in the place of the store, and hold the tasks that would run again.",
@@ -237,5 +253,8 @@ const ctl_command ctl_restore_commands[] = {
      .options = {{"keys", "DIR", "the second directory of the backup, with the keys"},
                  {"dry-run", NULL, "compare and report, change nothing"}},
      .run = restore},
+    {"aside", NULL, "", "Name what restores have put aside on this machine and in the store.",
+     .help = "It holds people who were erased since.",
+     .options = {{"remove", NULL, "and remove all of it"}}, .run = aside},
     {0},
 };
