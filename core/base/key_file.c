@@ -74,11 +74,26 @@ static int make_key(ida_ctx *c, const char *path, const char *ending, uid_t owne
     return error;
 }
 
+/* Root gives away a key of the service alone: no other name of a file leads here. 0 or errno. */
+static int give_away(ida_ctx *c, int fd, const char *path, uid_t owner, gid_t group)
+{
+    struct stat st;
+    uid_t keeper = 0;
+    gid_t of = 0;
+    int error = fstat(fd, &st) != 0 ? errno : owner_of_directory(c, path, &keeper, &of);
+    int ours = st.st_uid == 0 || st.st_uid == owner || st.st_uid == keeper;
+    return error ? error
+           : !S_ISREG(st.st_mode) || st.st_nlink != 1 || !ours
+               ? EPERM
+               : ida_file_place(fd, 0400, owner, group);
+}
+
 ida_kind ida_key_file_make(ida_ctx *c, const char *what, const char *path, const char *ending,
                            uid_t owner, gid_t group)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), given = owner != (uid_t)-1;
-    int error = fd < 0 ? errno : given ? ida_file_place(fd, 0400, owner, group) : 0;
+    int given = owner != (uid_t)-1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (given ? O_NOFOLLOW : 0));
+    int error = fd < 0 ? errno : given ? give_away(c, fd, path, owner, group) : 0;
     if (fd >= 0) {
         close(fd);
     }

@@ -190,6 +190,20 @@ subtest 'root makes the store' => sub {
         is(getpwuid((stat "$pg/$key")[4]), 'nobody', "gives $key to the one who is named");
         is((stat "$pg/$key")[2] & 07777, 0400, 'for that one alone');
     }
+    # What a user who may write there puts in the key's place is not given away.
+    my $victim = tempdir() . '/victim';
+    for my $case (['a link' => sub { symlink $victim, $_[0] }],
+        ['another name' => sub { link $victim, $_[0] }],
+        ['a stranger\'s file' => sub { spew($_[0], slurp($victim)); chown 4242, 4242, $_[0] }]) {
+        my ($what, $put) = @$case;
+        spew($victim, slurp("$dir/idadmin.key"));
+        chmod 0600, $victim;
+        unlink "$pg/seal.key";
+        $put->("$pg/seal.key");
+        is(run_command(\@on_another_node)->{exit}, 1, "$what: refused");
+        is((stat $victim)[4], 0, 'root keeps the file');
+        isnt((stat "$pg/seal.key")[4], (getpwnam 'nobody')[2], 'nothing is given away');
+    }
     $named = run_command([Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
         '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
         'nobody-such']);

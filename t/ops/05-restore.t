@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use utf8;
 use Test::More;
-use Idadmin::Test qw(run_command slurp spew tempdir within);
+use Idadmin::Test qw(json_text run_command slurp spew tempdir within);
 use Idadmin::Test::Cloud ();
 use Idadmin::Test::Stack;
 
@@ -281,7 +281,23 @@ for_each_stack {
     refused($stack, ['restore', $backup[0], '--keys', $running[2]],
         qr/belong to different|not as it was/, 'keys of another backup')
         if slurp("$running[2]/seal.key") ne slurp("$backup[2]/seal.key");
+    # What a row of the second place says is believed of the one that was saved alone.
+    my $row = '{"name": "seal.key", "what": "x", "from": "/etc/cron.d/x", "mode": 2541, ';
+    for my $how (sub { s/"mode": \d+/"mode": 2541/ }, sub { s{"from": "/}{"from": "} },
+        sub { s/"files": \[/"files": [$row"bytes": 0, "sha256": ""},/ }) {
+        $before = change("$backup[2]/keys.json", $how);
+        refused($stack, ['restore', @backup], qr/keys\.json is not as it was saved/,
+            'changed paths and modes');
+        spew("$backup[2]/keys.json", $before);
+    }
+    my $open = tempdir() . "/open-$engine";
+    mkdir $open or die $!;
+    chmod 0777, $open;
+    refused($stack, ['backup', $open, '--keys', tempdir() . '/none'], qr/of this user alone/,
+        'a directory that others can write');
     my $dry = $stack->ctl_ok('restore', @backup, '--dry-run', '--json');
+    is_deeply([map { $_->{done} } @{ $dry->{files} }], [('is the same') x 3],
+        'names each file that it would write');
     is_deeply([map { $_->{taskId} } @{ $dry->{gone} }], [$since], 'says what would be gone');
     is($stack->ctl_ok('task', 'show', 'nordic', $since, '--json')->{task}{state}, 'done',
         'and changes nothing');
@@ -322,7 +338,12 @@ for_each_stack {
     wrong_order($stack);
     newer_schema($stack, @backup);
     lose_everything($stack);
-    $stack->ctl_ok('restore', @running, '--json');
+    my $secret = "$stack->{base}/bind.password";
+    unlink $secret or die $!;
+    $restored = $stack->ctl_ok('restore', @running, '--json');
+    my ($made) = grep { $_->{file} eq $secret } @{ $restored->{files} };
+    is($made->{done}, 'is restored', 'a secret that a document names') or diag json_text($made);
+    is((stat $secret)[2] & 07777 & ~0440, 0, 'comes back for reading alone');
     $stack->{worker}->start;
     $stack->httpd->start;
     $stack->wait_synced;

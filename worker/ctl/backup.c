@@ -15,7 +15,6 @@
 #include "core/store/chain_key.h"
 #include "core/store/save.h"
 #include "core/store/tenant.h"
-#include "core/tenant/shape.h"
 #include "worker/ctl/kept.h"
 
 typedef struct backup_work {
@@ -98,58 +97,6 @@ static ida_kind copy_key(backup_work *work, const char *name, const char *what, 
     return kind;
 }
 
-/* A file is copied once, whatever names it. */
-static int is_noted(const json_t *list, const char *path)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach ((json_t *)list, i, row) {
-        if (strcmp(ida_json_string(row, "from"), path) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void note(json_t *list, const char *what, const char *path)
-{
-    if (path && *path == '/' && !is_noted(list, path)) {
-        json_array_append_new(list, ida_json_texts("what", what, "from", path, NULL));
-    }
-}
-
-/* The list is the context's own. */
-static void note_member(ida_ctx *c, const char *member, const char *path, int secret)
-{
-    (void)secret;
-    note(c->details, member, path);
-}
-
-/* Files that configuration and tenant documents name. */
-static ida_kind named_files(backup_work *work, store *s, json_t *list)
-{
-    const worker_config *config = &work->ctl->config;
-    ida_ctx *c = work->ctl->c, *visit = ida_ctx_make(c->env, c->pool);
-    ida_kind kind = IDA_OK;
-    visit->details = list;
-    note(list, "configuration", config->file);
-    note(list, "smtp_password_file", config->smtp_password_file);
-    note(list, "smtp_ca_file", config->smtp_ca_file);
-    note(list, "audit_webhook_secret_file", config->audit_webhook_secret_file);
-    note(list, "audit_webhook_ca_file", config->audit_webhook_ca_file);
-    note(list, "audit_siem_ca_file", config->audit_siem_ca_file);
-    note(list, "audit_siem_certificate_file", config->audit_siem_certificate_file);
-    note(list, "audit_siem_key_file", config->audit_siem_key_file);
-    for (int i = 0; !kind && i < work->tenant_count; i++) {
-        ida_stored_tenant stored;
-        kind = store_tenant_document(s, c, work->tenants[i].id, &stored);
-        if (!kind) {
-            ida_tenant_files(visit, ida_json_load(c->pool, stored.document), note_member);
-        }
-    }
-    return kind;
-}
-
 static ida_kind save_keys(backup_work *work, store *s)
 {
     static const struct {
@@ -170,7 +117,7 @@ static ida_kind save_keys(backup_work *work, store *s)
                         ida_json_string(first, "what"), ida_json_string(first, "file"),
                         ida_json_string(first, "why"));
     }
-    kind = kind ? kind : named_files(work, s, list);
+    kind = kind ? kind : kept_named(ctl, &ctl->config, s, list);
     json_array_foreach (list, i, row) {
         const char *from = ida_json_string(row, "from"), *slash = strrchr(from, '/');
         if (!ctl_value(ctl, "with-secrets")) {
@@ -211,8 +158,11 @@ static ida_kind write_manifests(backup_work *work)
     json_t *keys = ida_json_keep(ctl->pool, json_pack("{s:i, s:O, s:O}", "format", KEPT_FORMAT,
                                                       "at", json_object_get(work->manifest, "at"),
                                                       "files", work->keys));
+    json_t *row;
     ida_kind kind = kept_write(ctl, work->keys_to, KEPT_KEYS, keys);
+    kind = kind ? kind : kept_row(ctl, work->keys_to, KEPT_KEYS, &row);
     if (!kind) {
+        json_object_set_new(work->manifest, "keys", json_pack("[o]", row));
         ida_json_put(work->manifest, "proof",
                      kept_proof(ctl, ctl->config.seal_key, work->manifest));
         kind = kept_write(ctl, work->to, KEPT_MANIFEST, work->manifest);

@@ -1,4 +1,5 @@
-/* Owns places, manifests and digests of a backup. Must not know what is saved or restored. */
+/* Owns places, manifests and digests of a backup, and which files it may hold. Must not know how
+ * they are saved or restored. */
 #include "worker/ctl/kept.h"
 
 #include <apr_strings.h>
@@ -14,6 +15,8 @@
 #include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/store/tenant.h"
+#include "core/tenant/shape.h"
 #include "core/tenant/tenant.h"
 
 #define BACKUP "backup" /* what the proof is of */
@@ -39,24 +42,26 @@ static int is_empty(const char *directory)
 
 ida_kind kept_place(ctl_call *ctl, const char *directory)
 {
+    struct stat st;
     if (mkdir(directory, 0700) == 0) {
         return IDA_OK;
     }
     if (errno != EEXIST) {
         return ida_fail(ctl->c, IDA_CONFLICT, "%s cannot be made: %s.", directory, strerror(errno));
     }
-    return is_empty(directory) && access(directory, W_OK | X_OK) == 0
+    return lstat(directory, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+                   !(st.st_mode & (S_IRWXG | S_IRWXO)) && is_empty(directory)
                ? IDA_OK
                : ida_fail(ctl->c, IDA_CONFLICT,
-                          "%s must be a directory that this user can write, with nothing in it: "
-                          "name a new one for each backup.",
+                          "%s must be a directory of this user alone (mode 0700), with nothing in "
+                          "it: name a new one for each backup.",
                           directory);
 }
 
 ida_kind kept_row(ctl_call *ctl, const char *directory, const char *name, json_t **row)
 {
     unsigned char digest[IDA_DIGEST_LEN];
-    const char *path = kept_path(ctl, directory, name);
+    const char *path = directory ? kept_path(ctl, directory, name) : name;
     int64_t bytes = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int error = fd < 0 ? errno : ida_sha256_file(fd, digest, &bytes);
@@ -157,4 +162,59 @@ const char *kept_key_file(const ctl_call *ctl, const char *name)
            : strcmp(name, KEPT_AUDIT_KEY) == 0   ? ctl->config.audit_key
            : strcmp(name, KEPT_SIGNING_KEY) == 0 ? ctl->config.audit_signing_key
                                                  : NULL;
+}
+
+/* --- files that are named --- */
+
+/* A file is copied once, whatever names it. */
+static int is_noted(const json_t *list, const char *path)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach ((json_t *)list, i, row) {
+        if (strcmp(ida_json_string(row, "from"), path) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void note(json_t *list, const char *what, const char *path)
+{
+    if (path && *path == '/' && !is_noted(list, path)) {
+        json_array_append_new(list, ida_json_texts("what", what, "from", path, NULL));
+    }
+}
+
+/* The list is the context's own. */
+static void note_member(ida_ctx *c, const char *member, const char *path, int secret)
+{
+    (void)secret;
+    note(c->details, member, path);
+}
+
+/* Files that configuration and tenant documents name. */
+ida_kind kept_named(ctl_call *ctl, const worker_config *config, store *s, json_t *list)
+{
+    const store_tenant_id *ids;
+    int count = 0;
+    ida_ctx *c = ctl->c, *visit = ida_ctx_make(c->env, c->pool);
+    ida_kind kind = store_tenant_ids(s, c, &ids, &count);
+    visit->details = list;
+    note(list, "configuration", config->file);
+    note(list, "smtp_password_file", config->smtp_password_file);
+    note(list, "smtp_ca_file", config->smtp_ca_file);
+    note(list, "audit_webhook_secret_file", config->audit_webhook_secret_file);
+    note(list, "audit_webhook_ca_file", config->audit_webhook_ca_file);
+    note(list, "audit_siem_ca_file", config->audit_siem_ca_file);
+    note(list, "audit_siem_certificate_file", config->audit_siem_certificate_file);
+    note(list, "audit_siem_key_file", config->audit_siem_key_file);
+    for (int i = 0; !kind && i < count; i++) {
+        ida_stored_tenant stored;
+        kind = store_tenant_document(s, c, ids[i].id, &stored);
+        if (!kind) {
+            ida_tenant_files(visit, ida_json_load(c->pool, stored.document), note_member);
+        }
+    }
+    return kind;
 }

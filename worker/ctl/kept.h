@@ -5,7 +5,7 @@
 
 #include "worker/ctl/ctl.h"
 
-#define KEPT_FORMAT 1
+#define KEPT_FORMAT 2
 #define KEPT_MANIFEST "manifest.json"
 #define KEPT_KEYS "keys.json"
 #define KEPT_SEAL_KEY "seal.key" /* names of keys in the second place */
@@ -15,7 +15,7 @@
 /* Makes the directory, for its owner alone; an empty one may be there. */
 ida_kind kept_place(ctl_call *ctl, const char *directory);
 
-/* {name, bytes, sha256} of a file of the directory. New reference in *row. */
+/* {name, bytes, sha256} of a file of the directory (NULL: of the path). New reference in *row. */
 ida_kind kept_row(ctl_call *ctl, const char *directory, const char *name, json_t **row);
 /* Compares such rows with the files; the message names the first that differs. */
 ida_kind kept_compare(ctl_call *ctl, const char *directory, const json_t *rows);
@@ -32,5 +32,8 @@ const char *kept_path(ctl_call *ctl, const char *directory, const char *name);
 
 /* The file of this machine that belongs to a key's name; NULL: no key's. */
 const char *kept_key_file(const ctl_call *ctl, const char *name);
+
+/* Appends {what, from} of each file that the configuration and the tenant documents name. */
+ida_kind kept_named(ctl_call *ctl, const worker_config *config, store *s, json_t *list);
 
 #endif

@@ -21,7 +21,7 @@
 typedef struct restore_work {
     ctl_call *ctl;
     const char *from, *keys_from;
-    json_t *manifest, *keys;
+    json_t *manifest, *keys, *named; /* named: files that the restored configuration names */
     restored_state state;
     const char *aside, *stamp;
     json_t *steps, *files; /* files: what became of each of the second place */
@@ -59,11 +59,22 @@ static ida_kind check_backup(restore_work *work)
 {
     ctl_call *ctl = work->ctl;
     const char *seal_key = kept_path(ctl, work->keys_from, KEPT_SEAL_KEY);
+    size_t i;
+    json_t *row;
     ida_kind kind = kept_read(ctl, work->from, KEPT_MANIFEST, &work->manifest);
     kind = kind ? kind : kept_read(ctl, work->keys_from, KEPT_KEYS, &work->keys);
     kind = kind ? kind : check_versions(work);
     kind = kind ? kind : kept_compare(ctl, work->from, json_object_get(work->manifest, "files"));
+    kind = kind ? kind
+                : kept_compare(ctl, work->keys_from, json_object_get(work->manifest, "keys"));
     kind = kind ? kind : kept_compare(ctl, work->keys_from, json_object_get(work->keys, "files"));
+    json_array_foreach (json_object_get(work->keys, "files"), i, row) {
+        const char *from = ida_json_string(row, "from");
+        if (!kind && (!from || *from != '/')) {
+            kind = ida_fail(ctl->c, IDA_CONFLICT,
+                            "The manifest of %s is damaged: a file of no path.", work->keys_from);
+        }
+    }
     if (kind) {
         return kind;
     }
@@ -89,12 +100,8 @@ static void tell_file(restore_work *work, const json_t *row, const char *path, c
 static int same_file(restore_work *work, const char *name, const char *path)
 {
     json_t *one = NULL, *other = NULL;
-    const char *slash = strrchr(path, '/');
     ida_kind kind = kept_row(work->ctl, work->keys_from, name, &one);
-    kind = kind ? kind
-                : kept_row(work->ctl,
-                           apr_pstrmemdup(work->ctl->pool, path, (apr_size_t)(slash - path)),
-                           slash + 1, &other);
+    kind = kind ? kind : kept_row(work->ctl, NULL, path, &other);
     int same = !kind &&
                strcmp(ida_json_string(one, "sha256"), ida_json_string(other, "sha256")) == 0;
     json_decref(one);
@@ -103,18 +110,45 @@ static int same_file(restore_work *work, const char *name, const char *path)
     return same;
 }
 
+/* By idadmin.conf, which is the first of them, or a document of the restored store. */
+static int is_named(restore_work *work, const char *path)
+{
+    ctl_call *ctl = work->ctl;
+    worker_config config;
+    size_t i;
+    json_t *row;
+    const char *file = ctl->config.file ? ctl->config.file : IDA_SYSCONFDIR "/idadmin/idadmin.conf";
+    int named = strcmp(path, file) == 0;
+    if (!named && !work->named) {
+        work->named = ida_json_keep(ctl->pool, json_array());
+        if (worker_config_read(ctl->c, ctl->pool, ctl->config.file, NULL, &config) == IDA_OK) {
+            kept_named(ctl, &config, ctl_store(ctl, DB_REQUEST), work->named);
+        }
+        ida_ctx_clear(ctl->c);
+    }
+    json_array_foreach (work->named, i, row) {
+        named |= strcmp(ida_json_string(row, "from"), path) == 0;
+    }
+    return named;
+}
+
 /* A key takes the place of another one, which is put aside beside it: what was restored is under
  * this one. A secret that is there stays, because it may be newer. */
-static ida_kind return_file(restore_work *work, const json_t *row)
+static ida_kind return_file(restore_work *work, const json_t *row, int dry)
 {
     ctl_call *ctl = work->ctl;
     struct stat st;
     const char *name = ida_json_string(row, "name"), *key = kept_key_file(ctl, name);
     const char *path = key ? key : ida_json_string(row, "from");
-    int there = lstat(path, &st) == 0;
-    if (there && (!key || same_file(work, name, path))) {
-        tell_file(work, row, path,
-                  same_file(work, name, path) ? "is the same" : "stays as it is here");
+    int there = lstat(path, &st) == 0, same = there && same_file(work, name, path);
+    const char *stays = same            ? "is the same"
+                        : there && !key ? "stays as it is here"
+                        : dry ? there ? "is put aside for the one of the backup" : "is to be made"
+                        : key || is_named(work, path)
+                            ? NULL
+                            : "is not restored: neither idadmin.conf nor a document names it";
+    if (stays) {
+        tell_file(work, row, path, stays);
         return IDA_OK;
     }
     if (there && rename(path, apr_pstrcat(ctl->pool, path, ".before-", work->stamp, NULL)) != 0) {
@@ -123,7 +157,7 @@ static ida_kind return_file(restore_work *work, const json_t *row)
     const char *slash = strrchr(path, '/');
     int known = stat(apr_pstrmemdup(ctl->pool, path, (apr_size_t)(slash - path + 1)), &st) == 0;
     int error = ida_file_copy(kept_path(ctl, work->keys_from, name), path,
-                              (mode_t)json_integer_value(json_object_get(row, "mode")),
+                              (mode_t)json_integer_value(json_object_get(row, "mode")) & 0440,
                               known ? st.st_uid : geteuid(), known ? st.st_gid : getegid());
     if (error && key) {
         return ida_fail(ctl->c, IDA_CONFLICT, "%s cannot be written: %s.", path, strerror(error));
@@ -146,14 +180,16 @@ static void forget_seen(const restore_work *work)
     }
 }
 
-static ida_kind return_keys(restore_work *work)
+static ida_kind return_keys(restore_work *work, int dry)
 {
     ida_kind kind = IDA_OK;
     size_t i;
     json_t *row;
-    forget_seen(work);
+    if (!dry) {
+        forget_seen(work);
+    }
     json_array_foreach (json_object_get(work->keys, "files"), i, row) {
-        kind = kind ? kind : return_file(work, row);
+        kind = kind ? kind : return_file(work, row, dry);
     }
     return kind;
 }
@@ -184,8 +220,8 @@ static void report(restore_work *work, int dry)
         json_array_foreach (work->steps, i, step) {
             ctl_say(ctl, "%s", json_string_value(step));
         }
-        ctl_table(ctl, work->files, files, "");
     }
+    ctl_table(ctl, work->files, files, "");
     restored_say(&work->state, dry);
 }
 
@@ -208,6 +244,7 @@ static int restore(ctl_call *ctl)
         kind = restored_before(&work.state);
     }
     if (kind || dry) {
+        kind = kind ? kind : return_keys(&work, 1);
         if (!kind) {
             report(&work, 1);
         }
@@ -217,7 +254,7 @@ static int restore(ctl_call *ctl)
     kind = store_free(ctl->config.store, ctl->c);
     kind = kind ? kind
                 : store_bring_back(ctl->config.store, ctl->c, &copies, work.steps, &work.aside);
-    kind = kind ? kind : return_keys(&work);
+    kind = kind ? kind : return_keys(&work, 0);
     kind = kind ? kind : restored_after(&work.state, work.from);
     if (!kind) {
         report(&work, 0);
