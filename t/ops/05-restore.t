@@ -62,7 +62,8 @@ sub one_of_each {
         userCreate => hire($stack, 'Twice', 'Born', employeeId => 'T-1'),
         rehire => hire($stack, 'Rut', 'Retur', employeeId => 'R-1', rehire => 'restore'),
         userUpdate => $stack->call(PATCH => '/v1/api/user', json => {
-            userPrincipalName => "lars.moberg\@$domain", jobTitle => 'Moved up' })->{json}{data}{taskId},
+            userPrincipalName => "lars.moberg\@$domain", jobTitle => 'Moved up' })
+            ->{json}{data}{taskId},
         userDelete => $stack->delete('/v1/api/user',
             { userPrincipalName => "eva.berg\@$domain", time => '00:00' })->{json}{data}{taskId},
     );
@@ -88,7 +89,8 @@ sub in_the_directory {
         my $slapd = $stack->slapd;
         my $dn = Idadmin::Test::Slapd::user_dn('lars.moberg');
         %lars = (title => $slapd->user('lars.moberg')->{title}[0],
-            groups => [grep { my $group = $_; grep { $_ eq $dn } $slapd->members($group) } @groups]);
+            groups => [grep { my $group = $_;
+            grep { $_ eq $dn } $slapd->members($group) } @groups]);
         @enabled = map { $slapd->user($_)->{pwdaccountlockedtime} ? 0 : 1 } qw(eva.berg rut.retur);
         @born = grep { $slapd->user($_) } qw(twice.born twice.born2 rut.retur2);
     }
@@ -155,7 +157,8 @@ sub settled {
     is_deeply($stack->ctl_ok('task', 'release', $company, '--all-braked', '--json')->{released}, [],
         'what is known to be over is not released');
     refused($stack, ['task', 'release', $company, $task->{userDelete}], qr/settle/, 'nor alone');
-    like($stack->task($ended)->{error}, qr/as cancelled.*task cancel/, 'what was cancelled says so');
+    like($stack->task($ended)->{error}, qr/as cancelled.*task cancel/,
+        'what was cancelled says so');
     for my $id (@$task{qw(userDelete userCreate accessGrant)}) {
         is($stack->ctl_ok('task', 'settle', $company, $id, '--json')->{task}{state}, 'done',
             'settled');
