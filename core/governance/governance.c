@@ -54,6 +54,20 @@ ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int
     return store_number(s, c, STMT_template_count, DB_ARGS(DB_T(tenant)), total);
 }
 
+ida_kind governance_template_missing(store *s, ida_ctx *c, const char *tenant,
+                                     const json_t **counts)
+{
+    db_result r;
+    json_t *out = ida_json_keep(c->pool, json_object());
+    ida_kind kind = store_read(s, c, STMT_template_missing, DB_ARGS(DB_T(tenant)), &r);
+    for (int i = 0; !kind && i < r.rows; i++) {
+        const row_template_missing *row = DB_ROW(template_missing, &r, i);
+        json_object_set_new(out, row->id.text, json_integer(row->missing.number));
+    }
+    *counts = out;
+    return kind;
+}
+
 /* The first row with this name, ignoring case and accents; r->rows: none. */
 static int template_named(ida_ctx *c, const db_result *r, const char *name)
 {

@@ -14,6 +14,10 @@ typedef struct ida_role_template {
 /* By name, after `after_name`. */
 ida_kind governance_template_list(store *s, ida_ctx *c, const char *tenant, const char *after_name,
                                   int limit, const ida_role_template **rows, int *count);
+/* *counts: by the template's ID, how many memberships that it granted the directory does not show
+ * any more; templates without such are left out. */
+ida_kind governance_template_missing(store *s, ida_ctx *c, const char *tenant,
+                                     const json_t **counts);
 ida_kind governance_template_count(store *s, ida_ctx *c, const char *tenant, int64_t *total);
 /* By ID or name; IDA_NOT_FOUND. */
 ida_kind governance_template_find(store *s, ida_ctx *c, const char *tenant, const char *template,

@@ -141,6 +141,16 @@ ida_kind governance_membership_carried_out(store *s, ida_ctx *c, const char *ten
                       carried_out_of, sizeof **rows, rows, count);
 }
 
+STORE_FILL(missing_of, governance_missing, access_missing, row->id.text, row->name.text,
+           row->source.text, row->source_name.text)
+
+ida_kind governance_membership_missing(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                       const governance_missing **rows, int *count)
+{
+    return store_rows(s, c, STMT_access_missing, DB_ARGS(DB_T(tenant), DB_T(ids)), missing_of,
+                      sizeof **rows, rows, count);
+}
+
 STORE_FILL(end_of, governance_moment, access_end, row->user_id.text, row->group_id.text, NULL,
            row->at.number)
 

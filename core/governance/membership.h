@@ -110,6 +110,13 @@ typedef struct governance_moment {
 ida_kind governance_membership_carried_out(store *s, ida_ctx *c, const char *tenant,
                                            const char *ids, const governance_moment **rows,
                                            int *count);
+/* Groups that templates and requests granted to the accounts `ids`, and that the directory does not
+ * show any more. */
+typedef struct governance_missing {
+    const char *id, *name, *source, *source_name; /* "template" or "request", and its name */
+} governance_missing;
+ida_kind governance_membership_missing(store *s, ida_ctx *c, const char *tenant, const char *ids,
+                                       const governance_missing **rows, int *count);
 ida_kind governance_membership_ends(store *s, ida_ctx *c, const char *tenant, const char *ids,
                                     const governance_moment **rows, int *count);
 

@@ -100,6 +100,27 @@ sub templates {
         'not assigned any more');
 }
 
+# What a template gave and somebody took by hand: the assignment stands, and the gap is told.
+sub taken_by_hand {
+    my $uid = 'karin.hedlund';
+    my $gaps = sub {
+        my $access = $stack->get('/v1/api/user/access?user='
+            . Idadmin::Test::Stack::_escape(upn($uid)))->{json}{data};
+        my %of = map { $_->{name} => $_->{missing} } @{
+            $stack->get('/v1/api/role-templates')->{json}{data}{items} };
+        return [[map {"$_->{name}: $_->{grantedBy}{type} $_->{grantedBy}{name}"} @{
+            $access->{missing} // [] }], map { $_ // 0 } @of{qw(Crew Analyst)}];
+    };
+    role(assign => 'Crew', $uid);
+    is_deeply($gaps->(), [[], 0, 0], 'nothing is missing');
+    $stack->slapd->modify("dn: cn=Workshop,ou=groups,dc=nordic,dc=example\nchangetype: modify\n"
+        . 'delete: member' . "\nmember: " . Idadmin::Test::Slapd::user_dn($uid) . "\n");
+    $stack->ctl_ok('sync', 'nordic', '--wait');
+    is_deeply($gaps->(), [['Workshop: roleTemplate Crew'], 1, 0], 'what is gone, by whose word');
+    role(unassign => 'Crew', $uid);
+    is_deeply($gaps->(), [[], 0, 0], 'and nothing once the template is taken back');
+}
+
 sub odd_names {
     $stack->worker->expect_log(qr/IDA0317.*Nowhere/);
     my ($answer, $task) = role(assign => 'Odd', 'greta.dahl');
@@ -375,7 +396,8 @@ for_each_stack {
     $stack->apply_tenant(document());
     $stack->ctl_ok('sync', 'nordic', '--wait');
     subtest $_->[0] => $_->[1]
-        for ['role templates' => \&templates], ['odd names' => \&odd_names],
+        for ['role templates' => \&templates], ['taken by hand' => \&taken_by_hand],
+        ['odd names' => \&odd_names],
         ['a changed document' => \&changed_document], ['overtaken' => \&overtaken],
         ['interrupted' => \&interrupted], ['workflows' => \&workflows], ['requests' => \&requests],
         ['a leaver' => \&leaver], ['who comes back' => \&comes_back];

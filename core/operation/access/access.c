@@ -76,16 +76,38 @@ static int behind(const access_row *row, const json_t *position)
     return !position || row->inherited > inherited || (row->inherited == inherited && order > 0);
 }
 
+static ida_kind missing_json(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+                             json_t **out)
+{
+    const char *const ids[] = {user->id, user->other_id};
+    const governance_missing *rows;
+    int count;
+    ida_kind kind = governance_membership_missing(
+        s, c, tenant, governance_access_list(c->pool, ids, user->other_id ? 2 : 1), &rows, &count);
+    *out = ida_json_keep(c->pool, json_array());
+    for (int i = 0; !kind && i < count; i++) {
+        int of_template = strcmp(rows[i].source, "template") == 0;
+        json_t *by = ida_json_texts("type", of_template ? "roleTemplate" : "accessRequest", "name",
+                                    rows[i].source_name, NULL);
+        json_t *one = ida_json_texts("id", rows[i].id, "name", rows[i].name, NULL);
+        json_object_set_new(one, "grantedBy", by);
+        json_array_append_new(*out, one);
+    }
+    return kind;
+}
+
 static ida_kind user_access(ida_call *call, store *s, ida_ctx *c)
 {
     const char *word = ida_json_string(call->arguments, "source");
     const access_row *rows;
     const ida_user *user = call->input;
     int count, source = governance_access_source_parse(word);
+    json_t *missing;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "iss", &page);
     kind = kind ? kind
                 : governance_access_of_user(s, c, call->asked->tenant->id, user, &rows, &count);
+    kind = kind ? kind : missing_json(s, c, call->asked->tenant->id, user, &missing);
     kind = kind ? kind : ida_page_as_of(page, s);
     if (kind) {
         return kind;
@@ -110,7 +132,11 @@ static ida_kind user_access(ida_call *call, store *s, ida_ctx *c)
     }
     json_t *subject = ida_person_json(user->id, user->upn, user->display_name);
     ida_person_standing(subject, 1, user->enabled, user->guest, user->department);
-    return list_of(page, "user", subject);
+    kind = list_of(page, "user", subject);
+    if (json_array_size(missing)) {
+        json_object_set(call->result, "missing", missing);
+    }
+    return kind;
 }
 
 static ida_kind find_user(ida_call *call)
@@ -152,8 +178,12 @@ static const ida_field grant_members[] = {
 
 static const ida_field user_item[] = {OUT_OBJECT("resource", ALWAYS, resource),
                                       OUT_INCLUDE(grant_members), OUT_END};
+static const ida_field missing_by[] = {OUT_TEXT("type", ALWAYS), OUT_TEXT("name", ALWAYS | OR_NULL),
+                                       OUT_END};
+static const ida_field missing[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
+                                    OUT_OBJECT("grantedBy", ALWAYS, missing_by), OUT_END};
 static const ida_field user_result[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
-                                        OUT_END};
+                                        OUT_LIST("missing", SOMETIMES, missing), OUT_END};
 
 const ida_operation ida_op_user_access = {
     .name = "user.access",
@@ -181,7 +211,8 @@ const ida_operation ida_op_user_access = {
         "time, template, or the workflow run or restore that gave a direct one; null: not known, "
         "also for one removed and added again by hand. Direct memberships come first; via names "
         "the groups between for inherited ones, whose source is that of the first membership on "
-        "the way. user is an object ID or UPN. For everyone in one group use get_resource_access.",
+        "the way. missing: granted by a template or request, and taken by hand since. user is an "
+        "object ID or UPN. For everyone in one group use get_resource_access.",
     .item = user_item,
     .output = user_result,
 };

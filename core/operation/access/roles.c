@@ -70,6 +70,7 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 {
     const ida_role_template *rows;
     apr_hash_t *known = apr_hash_make(c->pool);
+    const json_t *missing;
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "s", &page);
     if (kind) {
@@ -86,6 +87,7 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
         name_groups(known, rows[i].groups, 0, json_array_size(rows[i].groups));
     }
     kind = find_groups(call, known);
+    kind = kind ? kind : governance_template_missing(s, c, call->asked->tenant->id, &missing);
     if (kind) {
         return kind;
     }
@@ -94,6 +96,9 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
         json_t *item = ida_json_texts("id", t->id, "name", t->name, "description", t->description,
                                       NULL);
         json_object_set_new(item, "groups", groups_json(known, t->groups));
+        if (json_object_get(missing, t->id)) {
+            json_object_set(item, "missing", json_object_get(missing, t->id));
+        }
         ida_page_add(page, item, ida_place("s", t->name));
     }
     return ida_page_result(page);
@@ -101,9 +106,12 @@ static ida_kind list(ida_call *call, store *s, ida_ctx *c)
 
 static const ida_field list_group[] = {OUT_TEXT("id", ALWAYS | OR_NULL), OUT_TEXT("name", ALWAYS),
                                        OUT_END};
-static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
+static const ida_field list_item[] = {OUT_TEXT("id", ALWAYS),
+                                      OUT_TEXT("name", ALWAYS),
                                       OUT_TEXT("description", ALWAYS),
-                                      OUT_LIST("groups", ALWAYS, list_group), OUT_END};
+                                      OUT_LIST("groups", ALWAYS, list_group),
+                                      OUT_INTEGER("missing", SOMETIMES),
+                                      OUT_END};
 
 const ida_operation ida_op_role_templates = {
     .name = "role.list",
@@ -124,7 +132,8 @@ const ida_operation ida_op_role_templates = {
                    "by name. Use get_role_template for licences, group kinds and the number of "
                    "people a template is assigned to, and get_user_access to see which of a "
                    "person's groups come from a template. A group whose id is null is named by "
-                   "the template but not (or not uniquely) found in the directory.",
+                   "the template but not (or not uniquely) found in the directory. missing: how "
+                   "many memberships it granted were taken by hand since.",
     .item = list_item,
 };
 
