@@ -8,12 +8,16 @@ use MIME::Base64 ();
 use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Tls ();
+use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack;
 use Idadmin::Test::Times qw(step wall);
+use Idadmin::Test::Workflows qw(act workflow);
 
 my $d = $Idadmin::Test::Slapd::domain;
 my ($people, $groups) = ($Idadmin::Test::Slapd::people, $Idadmin::Test::Slapd::groups);
 my $elin = Idadmin::Test::Slapd::user_dn('elin.strand');
+plan(skip_all => Idadmin::Test::Smtp->skip_reason) if Idadmin::Test::Smtp->skip_reason;
+my $smtp = Idadmin::Test::Smtp->new(tls => '');
 my $stack;
 
 sub upn   { return "$_[0]\@$d" }
@@ -245,8 +249,85 @@ sub ends {
     is_deeply([@$user{qw(status statusReason)}], ['active', undef], 'without an end it is active');
 }
 
+# What is queued for somebody keeps to the person: an address that moved, and a person who left.
+sub hire {
+    my ($surname, $manager) = @_;
+    my $answer = $stack->post('/v1/api/user', { firstname => 'Ny', surname => $surname,
+        manager => upn($manager), date => '2030-05-06' });
+    is($answer->{status}, 200, "a hire with the manager $manager") or diag $answer->{body};
+    return $answer->{json}{data};
+}
+
+sub now_done {
+    my ($id, %how) = @_;
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $id, wall(time - 120));
+    return $stack->wait_task($id, %how);
+}
+
+sub offboard {
+    my ($who) = @_;
+    my $task = $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => $who, time => '00:00' })->{json}{data}{taskId});
+    is($task->{state}, 'done', "$who leaves") or diag explain $task;
+}
+
+sub mail_to_a_manager {
+    $stack->apply_tenant($stack->tenant_document(workflows => [workflow('Joiner', 'userCreate',
+        act(sendInitialPassword => to => '{manager}'),
+        act(sendEmail => to => '{manager}', subject => '{manager}', body => 'x')),
+        workflow('Leaver', 'userDelete', act('transferReports'))]));
+    $stack->slapd->add_user('per.ask', displayName => 'Per Ask');
+    sync();
+    my ($first, $second) = map { hire($_, 'per.ask')->{taskId} } 'Ett', 'Twa';
+    my $creation = $stack->post('/v1/api/user', { firstname => 'Chef', surname => 'Ny',
+        date => '2030-05-05' })->{json}{data}{taskId};
+    my $third = hire('Tre', 'chef.ny')->{taskId};
+    change('per.ask', "replace: mail\nmail: " . upn('per.moe') . "\n");
+    $stack->slapd->add_user('per.namesake', mail => upn('per.ask'));
+    sync();
+    my $task = now_done($first);
+    is($task->{state}, 'done', 'carried out') or diag explain $task;
+    is($stack->slapd->user('ny.ett')->{manager}[0], Idadmin::Test::Slapd::user_dn('per.ask'),
+        'with the manager who was meant');
+    my @mail = $smtp->mail(upn('per.moe'));
+    is(scalar @mail, 2, 'who has the password and the mail');
+    is($mail[1]{headers}{subject}, 'Per Ask', 'by name');
+    is(scalar(my @wrong = $smtp->mail(upn('per.ask'))), 0, 'and the namesake has nothing');
+
+    now_done($creation);
+    change('chef.ny', "replace: mail\nmail: " . upn('chef.moved') . "\n");
+    $stack->slapd->add_user('chef.namesake', mail => upn('chef.ny'));
+    sync();
+    $task = now_done($third);
+    is($stack->slapd->user('ny.tre')->{manager}[0], Idadmin::Test::Slapd::user_dn('chef.ny'),
+        'a manager who was queued when the hire was asked for') or diag explain $task;
+    is(scalar(@wrong = $smtp->mail(upn('chef.ny'))), 0, 'whose namesake has nothing');
+
+    offboard(upn('per.moe'));
+    $stack->worker->expect_log(qr/IDA0317|IDA0316/);
+    $task = now_done($second, states => ['failed', 'done', 'attention']);
+    for my $name ('setManager', 'Joiner/1 sendInitialPassword') {
+        my $step = step($task, $name);
+        is($step->{outcome}, 'failed', "$name: nothing for a manager who has left");
+        like($step->{detail}, qr/per\.moe\S+ has left: the account is disabled/, 'and says so');
+    }
+    is(scalar($smtp->mail(upn('per.moe'))), 2, 'who gets no mail') ;
+    ok(!$stack->slapd->user('ny.twa')->{manager}, 'and no report');
+
+    my $id = id_of('chef.ny');
+    my $fourth = hire('Fyra', 'chef.moved')->{taskId};
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('chef.ny'));
+    $stack->slapd->add_user('chef.again', mail => upn('chef.moved'));
+    sync();
+    $task = now_done($fourth, states => ['failed', 'done', 'attention']);
+    like(step($task, 'Joiner/1 sendInitialPassword')->{detail},
+        qr/is gone \(ID \Q$id\E\), and another account has the address now/,
+        'one created again under the address is somebody else');
+}
+
 on_one_engine {
-    $stack = Idadmin::Test::Stack->new(engine => $_[0], slapd => {
+    $stack = Idadmin::Test::Stack->new(engine => $_[0],
+        worker => { options => [$smtp->options(from => 'identity@nordic.example')] }, slapd => {
         global => "include /etc/ldap/schema/nis.schema\n"
             . 'attributetype ( 1.3.6.1.4.1.24552.500.1.1.1.13 NAME \'sshPublicKey\' EQUALITY '
             . "octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )\n"
@@ -263,6 +344,7 @@ on_one_engine {
             . "roleOccupant: $elin\n\n" });
     subtest 'one address of two' => \&one_address_of_two;
     subtest 'manager by ID'      => \&manager_of_a_shared_address;
+    subtest 'mail to a manager'  => \&mail_to_a_manager;
     subtest 'addresses of one'   => \&addresses_of_one;
     subtest 'evidence by ID'     => \&evidence_by_id;
     subtest 'classes of groups'  => \&classes_of_groups;
@@ -270,6 +352,7 @@ on_one_engine {
     subtest 'keys and certificates' => \&keys_and_certificates;
     subtest 'ends'               => \&ends;
     $stack->stop;
+    $smtp->stop;
 } 'Look-ups and the directory are the subject; t/unit/cache/person.c asks the statements on both '
     . 'engines.';
 done_testing();

@@ -6,7 +6,7 @@
 #include "core/cache/groups.h"
 #include "core/cache/person.h"
 #include "core/queue/workflow.h"
-#include "worker/run/step.h"
+#include "worker/run/meant.h"
 
 /* --- for run.c --- */
 
@@ -82,7 +82,8 @@ const char *action_text(const run *r, const char *member);
 typedef struct person {
     const char *firstname, *middle_name, *surname, *display_name, *upn, *mail, *department,
         *job_title, *company;
-    const char *manager_upn, *manager_name, *manager_mail, *manager_id;
+    const char *manager_upn, *manager_name, *manager_mail;
+    meant manager;
     const char *date, *time; /* of the task, local */
 } person;
 

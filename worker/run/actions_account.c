@@ -74,17 +74,21 @@ static directory_class call_update(run *r, const directory_ops *ops, directory *
                        e);
 }
 
-static step_end set_own_manager(run *r, const char *upn)
+static step_end set_own_manager(run *r, const meant *to)
 {
-    manager_call call = {.user_id = r->account->object_id, .upn = *upn ? upn : NULL};
+    manager_call call = {.user_id = r->account->object_id,
+                         .upn = to->named ? run_meant_here(r, to) : NULL};
     directory_error e;
+    if (to->fault) {
+        return step_fails(r, "The manager %s", to->fault);
+    }
     step_end end = set_manager(r, &call, &e);
     if (end == STEP_ON && e.class == DIRECTORY_NOT_FOUND) {
-        return manager_missing(r, &e, upn);
+        return manager_missing(r, &e, to->named);
     }
     end = end == STEP_ON ? action_answered(r, &e) : end;
     return end == STEP_ON ? step_says(r, e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY,
-                                      "manager: %s", *upn ? upn : "nobody")
+                                      "manager: %s", to->named ? run_meant_shown(to) : "nobody")
                           : end;
 }
 
@@ -99,8 +103,11 @@ step_end action_set_attribute(run *r)
     }
     const char *value = run_person_fill(r->pool, &p, action_text(r, "value"));
     if (strcmp(name, "manager") == 0) {
-        return set_own_manager(r, strcmp(action_text(r, "value"), "{manager}") == 0 ? p.manager_upn
-                                                                                    : value);
+        meant to = {0};
+        end = strcmp(action_text(r, "value"), "{manager}") == 0 ? (to = p.manager, STEP_ON)
+              : *value                                          ? run_meant_document(r, value, &to)
+                                                                : STEP_ON;
+        return end == STEP_ON ? set_own_manager(r, &to) : end;
     }
     if (!r->account->session->ops->update) {
         return step_fails(r, "This version cannot change attributes in this kind of directory.");
@@ -155,15 +162,15 @@ static directory_class call_reports(run *r, const directory_ops *ops, directory 
 
 /* Each report in turn; one that the directory refuses for good does not keep the others from being
  * moved. */
-static step_end transfer(run *r, const reports_call *reports, const person *p, const char *to)
+static step_end transfer(run *r, const reports_call *reports, const meant *heir)
 {
     int moved = 0, refused = 0;
-    const char *why = "";
+    const char *why = "", *to = run_meant_shown(heir), *key = run_meant_here(r, heir);
     for (int i = 0; i < reports->count; i++) {
-        manager_call call = {.user_id = reports->ids[i], .upn = to};
+        manager_call call = {.user_id = reports->ids[i], .upn = key};
         directory_error e = {.class = DIRECTORY_INVALID,
                              .message = "the new manager would be their own"};
-        int self = p->manager_id && strcmp(p->manager_id, call.user_id) == 0;
+        int self = heir->user && run_meant_is(heir->user, call.user_id);
         step_end end = self ? STEP_ON : set_manager(r, &call, &e);
         if (end != STEP_ON) {
             return end;
@@ -192,8 +199,9 @@ static step_end transfer(run *r, const reports_call *reports, const person *p, c
 
 step_end action_transfer_reports(run *r)
 {
-    const char *given = action_text(r, "to"), *to;
+    const char *given = action_text(r, "to");
     reports_call reports = {0};
+    meant to = {0};
     person p;
     directory_error e;
     if (!r->account->session->ops->reports) {
@@ -209,21 +217,26 @@ step_end action_transfer_reports(run *r)
     if (!reports.count) {
         return step_says(r, IDA_STEP_ALREADY, "nobody reports to %s", p.upn);
     }
-    to = !*given || strcmp(given, "{manager}") == 0 ? p.manager_upn
-                                                    : run_person_fill(r->pool, &p, given);
-    if (!*to) {
+    if (!*given || strcmp(given, "{manager}") == 0) {
+        to = p.manager;
+    } else {
+        end = run_meant_document(r, run_person_fill(r->pool, &p, given), &to);
+    }
+    if (end != STEP_ON) {
+        return end;
+    }
+    if (!to.named) {
         return step_fails(r, "%s has no manager who could take over the reports (%d).", p.upn,
                           reports.count);
     }
-    if (strcasecmp(to, p.upn) == 0) {
+    if (to.user ? run_meant_is(to.user, r->account->object_id) : strcasecmp(to.named, p.upn) == 0) {
         return step_fails(r,
                           "The reports of %s (%d) cannot be taken over by the same person: name "
                           "another one in the action.",
                           p.upn, reports.count);
     }
-    if (strcmp(to, p.manager_upn) != 0) {
-        p.manager_id = NULL; /* the account belongs to another person; the directory refuses a
-                                person as their own manager */
+    if (to.fault) {
+        return step_fails(r, "The reports of %s (%d) stay: %s", p.upn, reports.count, to.fault);
     }
-    return transfer(r, &reports, &p, to);
+    return transfer(r, &reports, &to);
 }

@@ -62,22 +62,24 @@ static step_end cached(run *r, const char *key, ida_user **user)
     return kind ? unreadable(r, c) : STEP_ON;
 }
 
-static step_end read_manager(run *r, person *p, const char *upn)
+static void put_manager(run *r, person *p, const meant *m)
 {
-    ida_user *manager;
-    step_end end = cached(r, upn, &manager);
-    if (manager) {
-        p->manager_upn = first(r->pool, manager->upn, upn);
-        p->manager_name = first(r->pool, manager->display_name, manager->upn);
-        p->manager_mail = first(r->pool, manager->mail, NULL);
-        p->manager_id = manager->in[r->account->directory] &&
-                                manager->directory != r->account->directory
-                            ? manager->other_id
-                            : manager->id;
-    } else {
-        p->manager_upn = p->manager_name = first(r->pool, upn, NULL);
-        p->manager_mail = "";
-    }
+    const ida_user *user = m->user;
+    p->manager = *m;
+    p->manager_upn = first(r->pool, user ? user->upn : NULL, m->named);
+    p->manager_name = first(r->pool, user ? user->display_name : NULL, p->manager_upn);
+    p->manager_mail = first(r->pool, user ? user->mail : NULL, NULL);
+}
+
+/* The manager of a request that names one, otherwise the one whom the directory shows. */
+static step_end read_manager(run *r, person *p, const json_t *asked, const char *shown_id,
+                             const char *shown)
+{
+    meant m = {0};
+    step_end end = asked      ? run_meant_manager(r, asked, &m)
+                   : shown_id ? run_meant(r, shown, shown_id, &m)
+                              : STEP_ON;
+    put_manager(r, p, &m);
     return end;
 }
 
@@ -105,7 +107,7 @@ step_end run_person_read(run *r, person *p)
         .middle_name = first(pool, ida_json_string(request, "middleName"), NULL),
         .surname = first(pool, ida_json_string(request, "surname"), u->surname),
         .display_name = first(pool, u->display_name, r->task->display_name),
-        .upn = first(pool, r->task->upn, NULL),
+        .upn = first(pool, u->upn, r->task->upn),
         .mail = first(pool, u->mail, r->task->mail),
         .department = first(pool, ida_json_string(request, "department"), u->department),
         .job_title = first(pool, ida_json_string(request, "jobTitle"), u->job_title),
@@ -115,11 +117,10 @@ step_end run_person_read(run *r, person *p)
         .time = strlen(local) > 16 ? apr_pstrmemdup(pool, local + 11, 5) : "",
     };
     /* For a new person whom the directory shows already, like setManager. */
-    const char *asked = ida_json_string(request, "manager");
-    return read_manager(r, p,
-                        ida_present(pool, r->task->type == IDA_USER_CREATE
-                                              ? first(pool, u->manager_upn, asked)
-                                              : first(pool, asked, u->manager_upn)));
+    int asked = ida_present(pool, ida_json_string(stored, "manager")) != NULL;
+    int shown = u->manager_upn && (!asked || r->task->type == IDA_USER_CREATE);
+    return read_manager(r, p, asked && !shown ? stored : NULL,
+                        u->manager_upn ? u->manager_id : NULL, u->manager_upn);
 }
 
 step_end run_person_owner(run *r, person *p, const char *recipient)
@@ -135,7 +136,7 @@ step_end run_person_owner(run *r, person *p, const char *recipient)
     const char *manager = ida_present(r->pool,
                                       ida_json_string(stored, made ? "manager" : "managerBefore"));
     return manager || strcmp(recipient, "{manager}") != 0
-               ? read_manager(r, p, manager)
+               ? read_manager(r, p, made && manager ? stored : NULL, manager, NULL)
                : step_fails(r,
                             "The password would go to the manager, but %s had none when the task "
                             "was asked for.",
@@ -209,6 +210,10 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
     *end = STEP_ON;
     if (strcmp(recipient, "{manager}") == 0) {
         address = p->manager_mail;
+        if (p->manager.fault) {
+            *end = step_fails(r, "The mail would go to the manager: %s", p->manager.fault);
+            return NULL;
+        }
         if (!*address) {
             *end = *p->manager_upn
                        ? step_fails(r,
@@ -220,6 +225,14 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
             return NULL;
         }
     } else if (recipient[0] == '{') {
+        meant m = {0};
+        *end = run_meant(r, p->upn, r->account->object_id, &m);
+        if (*end == STEP_ON && !m.user && m.fault) {
+            *end = step_fails(r, "The mail would go to the person: %s", m.fault);
+        }
+        if (*end != STEP_ON) {
+            return NULL;
+        }
         address = strcmp(recipient, "{mail}") == 0 ? p->mail : p->upn;
     }
     const char *fault = mail_address_fault(address);

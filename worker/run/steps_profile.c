@@ -10,6 +10,7 @@
 #include "core/queue/claim.h"
 #include "core/zone/schedule.h"
 #include "worker/hold/rules.h"
+#include "worker/run/meant.h"
 #include "worker/run/steps.h"
 
 /* a mailbox that does not exist by then may take hours: the photo is not waited for */
@@ -22,9 +23,8 @@ typedef struct profile {
     const unsigned char *photo; /* NULL: none */
     size_t photo_len;
     const char *photo_type;
-    int photo_left;         /* it was given, and is not in the store any more */
-    const char *manager_id; /* the account that had the address when the manager was requested;
-                               NULL: unknown */
+    int photo_left; /* it was given, and is not in the store any more */
+    const json_t *stored;
 } profile;
 
 /* What the payload wants; a creation's absent members are not given. */
@@ -56,7 +56,7 @@ static step_end read_profile(run *r, profile *p)
                                                       update.photo_type,
                                                       0,
                                                       NULL};
-    p->manager_id = ida_json_string(stored, "managerId");
+    p->stored = stored;
     p->photo_left = json_is_true(json_object_get(stored, IDA_PHOTO_LEFT));
     return STEP_ON;
 }
@@ -64,14 +64,14 @@ static step_end read_profile(run *r, profile *p)
 /* --- setManager --- */
 
 typedef struct manager_call {
-    const char *upn, *manager_id;
+    const char *upn, *key, *manager_id; /* key: what the directory is asked for */
 } manager_call;
 
 static directory_class call_manager(run *r, const directory_ops *ops, directory *dir, void *baton,
                                     directory_error *e)
 {
     manager_call *call = baton;
-    return ops->set_manager(dir, r->pool, r->account->object_id, call->upn, &call->manager_id, e);
+    return ops->set_manager(dir, r->pool, r->account->object_id, call->key, &call->manager_id, e);
 }
 
 static ida_kind put_manager(run *r, store *cache, ida_ctx *c, void *baton)
@@ -222,45 +222,18 @@ static step_end manager_missing(run *r, const manager_call *call)
 
 /* A manager who was set after the creation was requested stays, because that is the later
  * decision. */
-static const char *present_manager(run *r, const char *wanted)
+static const char *present_manager(run *r, const meant *wanted, const char *named)
 {
     ida_user *user;
     int made = r->task->type == IDA_USER_CREATE &&
                !cache_user_details(r->main, run_ctx(r), r->task->tenant, r->account->object_id,
                                    &user, NULL);
     const char *has = made ? user->manager_upn : NULL;
-    return has && strcmp(ida_fold_address(r->pool, has), ida_fold_address(r->pool, wanted)) != 0
-               ? has
-               : NULL;
-}
-
-static int is_manager(const ida_user *user, const char *id)
-{
-    return strcmp(user->id, id) == 0 || (user->other_id && strcmp(user->other_id, id) == 0);
-}
-
-/* The manager is the account that had the address when the task was requested: found by its
- * present address, or by ID if others have that address too. *gone: the account no longer
- * exists, and another one has the address. */
-static void manager_meant(run *r, profile *p, int *gone)
-{
-    ida_user *holder = NULL, *meant = NULL;
-    *gone = 0;
-    if (!p->manager || !p->manager_id) {
-        return;
-    }
-    ida_kind kind = cache_user_by_upn(r->main, run_ctx(r), r->task->tenant, p->manager, &holder);
-    int shared = kind == IDA_CONFLICT;
-    if (!kind && is_manager(holder, p->manager_id)) {
-        return;
-    }
-    if (cache_user_details(r->main, run_ctx(r), r->task->tenant, p->manager_id, &meant, NULL)) {
-        *gone = !kind || shared;
-    } else if (meant->upn) {
-        int same = strcmp(ida_fold_address(r->pool, meant->upn),
-                          ida_fold_address(r->pool, p->manager)) == 0;
-        p->manager = shared && same ? meant->id : meant->upn;
-    }
+    return !has || (wanted->user ? run_meant_is(wanted->user, user->manager_id)
+                                 : strcmp(ida_fold_address(r->pool, has),
+                                          ida_fold_address(r->pool, named)) == 0)
+               ? NULL
+               : has;
 }
 
 static step_end account_gone(run *r)
@@ -269,21 +242,6 @@ static step_end account_gone(run *r)
         r, r->task->type == IDA_USER_CREATE
                ? "The account was made by this task, but the directory does not show it any more."
                : "The directory has no such account any more.");
-}
-
-/* A manager who was named by ID has an account of that directory; in the other one they have
- * another ID, or the same UPN. */
-static const char *manager_here(run *r, const char *wanted)
-{
-    ida_user *user;
-    if (strchr(wanted, '@') ||
-        cache_user_details(r->main, run_ctx(r), r->task->tenant, wanted, &user, NULL)) {
-        return wanted;
-    }
-    return user->directory == r->account->directory            ? user->id
-           : user->in[r->account->directory] && user->other_id ? user->other_id
-           : user->upn                                         ? user->upn
-                                                               : wanted;
 }
 
 step_end step_set_manager(run *r)
@@ -297,21 +255,21 @@ step_end step_set_manager(run *r)
     if (!p.manager_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
     }
-    int gone;
-    manager_meant(r, &p, &gone);
-    if (gone) {
-        return without_manager(
-            r,
-            ida_printf(r->pool,
-                       "The manager %s is gone (ID %s), and another account has the address now.",
-                       p.manager, p.manager_id));
+    meant manager = {0};
+    end = p.manager ? run_meant_manager(r, p.stored, &manager) : STEP_ON;
+    if (end != STEP_ON) {
+        return end;
     }
-    manager_call call = {.upn = p.manager ? manager_here(r, p.manager) : NULL};
-    const char *present = present_manager(r, p.manager);
+    manager_call call = {.upn = p.manager, .key = p.manager ? run_meant_here(r, &manager) : NULL};
+    call.upn = manager.user && manager.user->upn ? manager.user->upn : call.upn;
+    const char *present = present_manager(r, &manager, p.manager);
     if (present) {
         return step_says(r, IDA_STEP_ALREADY,
                          "%s, by a later change than the request, which named %s", present,
                          p.manager);
+    }
+    if (manager.fault) {
+        return without_manager(r, ida_printf(r->pool, "The manager %s", manager.fault));
     }
     end = run_ask(r, call_manager, &call, &e);
     if (end != STEP_ON) {

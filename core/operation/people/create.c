@@ -151,23 +151,14 @@ static ida_kind queue(ida_call *call, store *s, ida_ctx *c, json_t *warnings)
         ida_op_schedule(call, c, task, &in->due);
     }
     if (!kind && in->person.manager) {
-        kind = ida_op_manager_known(call, s, c, in->person.manager, &manager);
+        kind = ida_op_note_manager(call, s, c, task, in->person.manager, warnings, &manager);
     }
-    if (kind) {
-        return kind;
-    }
-    if (in->person.manager) {
-        ida_op_note_manager(c, task, manager);
-    }
-    kind = choose_names(call, s, c, task);
+    kind = kind ? kind : choose_names(call, s, c, task);
     if (!kind && task->seat) {
         kind = queue_seat_free(s, c, call->asked->tenant);
     }
     kind = kind ? kind : queue_task_insert(s, c, task);
     kind = kind ? kind : reserve_names(s, c, task);
-    if (!kind && in->person.manager) {
-        kind = ida_op_warn_of_manager(call, s, c, task, in->person.manager, warnings);
-    }
     kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);
     if (!kind) {
         ida_warn_unsupported(c->pool, call->asked->tenant, task->directory,

@@ -99,14 +99,12 @@ static ida_kind check_people(ida_call *call, store *s, ida_ctx *c, ida_task *tas
         return IDA_OK;
     }
     ida_user *manager;
-    ida_kind kind = ida_op_manager_known(call, s, c, update->manager, &manager);
+    ida_kind kind = ida_op_note_manager(call, s, c, task, update->manager, update->warnings,
+                                        &manager);
     if (!kind && manager &&
         (strcmp(manager->id, user->id) == 0 ||
          (user->other_id && strcmp(manager->id, user->other_id) == 0))) {
         return ida_fail(c, IDA_BAD_REQUEST, "manager: a person cannot be their own manager");
-    }
-    if (!kind) {
-        ida_op_note_manager(c, task, manager);
     }
     return kind;
 }
@@ -205,9 +203,6 @@ ida_kind ida_op_queue_update(ida_call *call, store *s, ida_ctx *c, const ida_use
     ida_warn_unsupported(c->pool, call->asked->tenant, task->directory, update->values,
                          update->photo_type, update->warnings);
     kind = queue_task_insert(s, c, task);
-    if (!kind && update->manager) {
-        kind = ida_op_warn_of_manager(call, s, c, task, update->manager, update->warnings);
-    }
     return kind ? kind : ida_op_warn_of_hold(call, s, c, task, update->warnings);
 }
 

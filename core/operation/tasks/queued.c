@@ -131,33 +131,55 @@ ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *u
     return who_was_it(s, c, call->asked->tenant->id, upn, shown);
 }
 
-ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn,
-                              ida_user **manager)
+/* What the answer says of a manager who cannot be one when the task is carried out, or not yet. */
+static const char *manager_warning(ida_ctx *c, const ida_task *task, const ida_user *manager,
+                                   const ida_task *creation)
+{
+    if (manager && !manager->enabled) {
+        return ida_printf(c->pool,
+                          "manager: the account of %s is disabled: unless it is enabled by then, "
+                          "nobody is set as manager",
+                          manager->upn ? manager->upn : manager->id);
+    }
+    return creation && creation->due_at > task->next_at
+               ? ida_printf(c->pool,
+                            "manager: %s is created later than this task is carried out, at %s "
+                            "(task %s), and is set then; nothing else waits for it",
+                            creation->upn,
+                            zone_schedule_people(c, creation->zone, creation->due_at), creation->id)
+               : NULL;
+}
+
+ida_kind ida_op_note_manager(ida_call *call, store *s, ida_ctx *c, ida_task *task,
+                             const char *named, json_t *warnings, ida_user **manager)
 {
     const char *tenant = call->asked->tenant->id;
-    ida_task *task;
-    ida_kind kind = cache_user_by_upn(s, c, tenant, upn, manager);
+    ida_task *creation = NULL;
+    ida_kind kind = cache_user_by_upn(s, c, tenant, named, manager);
     if (kind == IDA_NOT_FOUND) {
-        const queue_person person = {.address = ida_fold_address(c->pool, upn)};
+        const queue_person person = {.address = ida_fold_address(c->pool, named)};
         *manager = NULL;
-        kind = queue_task_open(s, c, tenant, &person, IDA_USER_CREATE, &task);
+        kind = queue_task_open(s, c, tenant, &person, IDA_USER_CREATE, &creation);
     }
     if (kind == IDA_NOT_FOUND) {
         return ida_fail(c, IDA_BAD_REQUEST,
                         "manager: no user with the userPrincipalName \"%s\" exists in this tenant "
                         "or is queued for creation",
-                        ida_clean(c->pool, upn, strlen(upn), 128));
+                        ida_clean(c->pool, named, strlen(named), 128));
     }
-    return kind;
-}
-
-void ida_op_note_manager(ida_ctx *c, ida_task *task, const ida_user *manager)
-{
-    json_t *payload = manager ? ida_json_load(c->pool, task->payload) : NULL;
-    if (payload) {
-        ida_json_put(payload, "managerId", manager->id);
-        task->payload = ida_json_text(c->pool, payload);
+    if (kind) {
+        return kind;
     }
+    ida_ctx_clear(c);
+    json_t *payload = ida_json_load(c->pool, task->payload);
+    ida_json_put(payload, *manager ? "managerId" : "managerCreation",
+                 *manager ? (*manager)->id : creation->id);
+    task->payload = ida_json_text(c->pool, payload);
+    const char *warning = manager_warning(c, task, *manager, creation);
+    if (warning) {
+        json_array_append_new(warnings, json_string(warning));
+    }
+    return IDA_OK;
 }
 
 const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due)

@@ -24,13 +24,11 @@ ida_task *ida_op_task_of(ida_call *call, ida_ctx *c, ida_task_type type,
 /* IDA_NOT_FOUND for a person that the cache does not know, naming the creation that is still
  * queued. */
 ida_kind ida_op_no_such_user(ida_call *call, store *s, ida_ctx *c, const char *upn);
-/* IDA_BAD_REQUEST unless the manager exists in the tenant or is queued for creation (*manager
- * NULL); looked up again when the step runs. */
-ida_kind ida_op_manager_known(ida_call *call, store *s, ida_ctx *c, const char *upn,
-                              struct ida_user **manager);
-/* Stores in the payload which person the manager's UPN meant, so that the step sets the same
- * person. */
-void ida_op_note_manager(ida_ctx *c, ida_task *task, const struct ida_user *manager);
+/* Stores in the payload which person, or which queued creation, the name of a manager means, so
+ * that the worker takes the same one. IDA_BAD_REQUEST if it is neither (*manager NULL: a creation).
+ * Warns of one whose account is disabled, or is created after the task. */
+ida_kind ida_op_note_manager(ida_call *call, store *s, ida_ctx *c, ida_task *task,
+                             const char *named, json_t *warnings, struct ida_user **manager);
 
 /* "it is carried out at ...", for messages. */
 const char *ida_op_when(ida_ctx *c, const ida_task *task, const zone_due *due);

@@ -5,38 +5,8 @@
 
 #include "core/base/text.h"
 #include "core/cache/person.h"
-#include "core/queue/change.h"
 #include "core/store/directory.h"
 #include "core/zone/schedule.h"
-
-ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
-                                const char *manager, json_t *warnings)
-{
-    ida_user *user;
-    ida_task *creation = NULL;
-    const char *tenant = call->asked->tenant->id;
-    ida_kind kind = cache_user_by_upn(s, c, tenant, manager, &user);
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(c);
-        const queue_person whom = {.address = ida_fold_address(c->pool, manager)};
-        kind = queue_task_open(s, c, tenant, &whom, IDA_USER_CREATE, &creation);
-    }
-    if (kind == IDA_NOT_FOUND) {
-        ida_ctx_clear(c);
-        return IDA_OK;
-    }
-    if (!kind && creation && creation->due_at > task->next_at) {
-        json_array_append_new(
-            warnings,
-            json_string(ida_printf(c->pool,
-                                   "manager: %s is created later than this task is carried out, at "
-                                   "%s (task %s), and is set then; nothing else waits for it",
-                                   creation->upn,
-                                   zone_schedule_people(c, creation->zone, creation->due_at),
-                                   creation->id)));
-    }
-    return kind;
-}
 
 void ida_op_warn_of_refusal(ida_call *call, ida_ctx *c, const ida_user *user, json_t *warnings)
 {
@@ -46,10 +16,8 @@ void ida_op_warn_of_refusal(ida_call *call, ida_ctx *c, const ida_user *user, js
                           c->pool,
                           "%s comes from an on-premises directory that the tenant does not have "
                           "(onPremisesImmutableId): unless its synchronisation has ended, the "
-                          "cloud directory "
-                          "refuses to disable the account. Disable it on-premises. Sessions and "
-                          "groups of the "
-                          "cloud are revoked all the same.",
+                          "cloud directory refuses to disable the account. Disable it on-premises. "
+                          "Sessions and groups of the cloud are revoked all the same.",
                           user->upn)));
     }
 }

@@ -7,9 +7,6 @@
 
 struct ida_user;
 
-/* The manager (UPN) is queued for creation at a later time than the task. */
-ida_kind ida_op_warn_of_manager(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
-                                const char *manager, json_t *warnings);
 /* What is known to keep an account from being disabled: the cloud follows an on-premises directory
  * that the tenant does not have. */
 void ida_op_warn_of_refusal(ida_call *call, ida_ctx *c, const struct ida_user *user,

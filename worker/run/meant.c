@@ -1,0 +1,86 @@
+/* Owns who is meant by a name that was written down earlier. Must not know the purpose. */
+#include "worker/run/meant.h"
+
+#include <string.h>
+
+#include "core/base/json.h"
+#include "core/cache/freshness.h"
+#include "core/queue/change.h"
+
+static step_end look(run *r, const char *key, ida_user **user)
+{
+    ida_ctx *c = run_ctx(r);
+    return cache_user_mentioned(r->main, c, r->task->tenant, key, user)
+               ? step_later(r, "The person cannot be read from the store: %s",
+                            c->message ? c->message : "away")
+               : STEP_ON;
+}
+
+/* Nobody has the ID: gone, unless the directory is being read anew. */
+static step_end is_gone(run *r, meant *m, const char *id)
+{
+    ida_user *holder;
+    int synced;
+    ida_ctx *c = run_ctx(r);
+    if (cache_is_synced(r->main, c, r->account->session->tenant, &synced) || !synced) {
+        return step_later(r, "Waits until the directory is read: who %s is cannot be told before.",
+                          m->named);
+    }
+    ida_kind kind = cache_user_by_upn(r->main, c, r->task->tenant, m->named, &holder);
+    int another = !kind || kind == IDA_CONFLICT;
+    m->fault = ida_printf(r->pool, "%s is gone (ID %s)%s", m->named, id,
+                          another ? ", and another account has the address now." : ".");
+    return STEP_ON;
+}
+
+step_end run_meant(run *r, const char *named, const char *id, meant *m)
+{
+    *m = (meant){.named = named ? named : id};
+    step_end end = look(r, id ? id : named, &m->user);
+    if (end == STEP_ON && !m->user && id) {
+        return is_gone(r, m, id);
+    }
+    if (end == STEP_ON && m->user && !m->user->enabled) {
+        m->fault = ida_printf(r->pool, "%s has left: the account is disabled.",
+                              m->user->upn ? m->user->upn : m->user->id);
+    }
+    return end;
+}
+
+step_end run_meant_manager(run *r, const json_t *stored, meant *m)
+{
+    const char *id = ida_json_string(stored, "managerId"),
+               *creation = ida_json_string(stored, "managerCreation");
+    ida_task *made;
+    creation = creation ? creation : ida_json_string(stored, "managerTask");
+    if (!id && creation &&
+        !queue_task_get(r->main, run_ctx(r), r->task->tenant, creation, 0, &made)) {
+        id = made->object_id;
+    }
+    return run_meant(r, ida_json_string(stored, "manager"), id, m);
+}
+
+step_end run_meant_document(run *r, const char *named, meant *m)
+{
+    return run_meant(r, named, NULL, m);
+}
+
+const char *run_meant_shown(const meant *m)
+{
+    return m->user && m->user->upn ? m->user->upn : m->named;
+}
+
+int run_meant_is(const ida_user *user, const char *id)
+{
+    return id && (strcmp(user->id, id) == 0 || (user->other_id && strcmp(user->other_id, id) == 0));
+}
+
+const char *run_meant_here(run *r, const meant *m)
+{
+    const ida_user *u = m->user;
+    return !u                                            ? m->named
+           : u->directory == r->account->directory       ? u->id
+           : u->in[r->account->directory] && u->other_id ? u->other_id
+           : u->upn                                      ? u->upn
+                                                         : m->named;
+}
