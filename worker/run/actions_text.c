@@ -220,8 +220,8 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
                                     "The mail would go to the manager, but %s has no mail address "
                                     "in the directory.",
                                     p->manager_upn)
-                       : step_fails(r, "The mail would go to the manager, but %s has none.",
-                                    p->upn);
+                       : step_says(r, IDA_STEP_SKIPPED,
+                                   "The mail would go to the manager, but %s has none.", p->upn);
             return NULL;
         }
     } else if (recipient[0] == '{') {
