@@ -171,6 +171,27 @@ sub classes_of_groups {
         for qw(Outside Chief);
 }
 
+# A leaver who still owns groups is not gone from them: each is named, with who else owns it.
+sub owner {
+    $stack->slapd->add_user('olga.owner');
+    my $olga = "uid=olga.owner,$people";
+    $stack->slapd->modify("dn: cn=$_->[0],$groups\nchangetype: add\nobjectClass: groupOfNames\n"
+        . "cn: $_->[0]\nmember: $olga\nmember: $elin\n" . join '', map {"owner: $_\n"}
+        @$_[1 .. $#$_]) for ['Owned', $olga], ['Shared', $olga, $elin];
+    sync();
+    my $task = $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => upn('olga.owner'), time => '00:00' })->{json}{data}{taskId});
+    like(json_text($task->{warnings}), qr/Owned \(as its only owner: name another one by hand\)/,
+        'owned alone');
+    like(json_text($task->{warnings}), qr/Shared \(as its owner, with \Q$elin\E\)/, 'with another');
+    my $told = $stack->ctl('evidence', 'nordic', upn('olga.owner'), '--json')->{json};
+    ok(!$told->{complete}, 'the evidence is not complete');
+    like("@{ $told->{notProven} }", qr/membership of $_ was not revoked: as its/, "it names $_")
+        for qw(Owned Shared);
+    is_deeply([grep { $_ eq $olga } map { $stack->slapd->members($_) } qw(Owned Shared)], [],
+        'and she is a member of neither');
+}
+
 sub members_by_login {
     $stack->slapd->modify("dn: cn=Login,$groups\nchangetype: modify\nadd: memberUid\n"
         . "memberUid: late.comer\nmemberUid: BO.EK\n");
@@ -348,6 +369,7 @@ on_one_engine {
     subtest 'addresses of one'   => \&addresses_of_one;
     subtest 'evidence by ID'     => \&evidence_by_id;
     subtest 'classes of groups'  => \&classes_of_groups;
+    subtest 'owner'              => \&owner;
     subtest 'members by login'   => \&members_by_login;
     subtest 'keys and certificates' => \&keys_and_certificates;
     subtest 'ends'               => \&ends;

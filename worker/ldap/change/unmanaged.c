@@ -98,6 +98,51 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
     return DIRECTORY_OK;
 }
 
+/* --- ownership --- */
+
+static const char *const owners[] = {"owner", "managedBy"};
+enum { OWNERS = sizeof owners / sizeof *owners };
+
+/* A row of its own beside a membership. Who else owns it is named, because they can act for it. */
+static directory_class take_owned(const ld_entry *entry, apr_pool_t *pool, void *baton)
+{
+    const elsewhere *e = baton;
+    const char *id = ld_id_text(e->g->d->dialect, pool, entry), *own = ld_dn_key(pool, e->user->dn),
+               *name = ld_text(pool, entry, "cn"), *others = "";
+    for (int n = 0; n < OWNERS; n++) {
+        const ld_attribute *a = ld_get(entry, owners[n]);
+        for (int i = 0; a && i < a->count; i++) {
+            const char *dn = a->values[i].bv_val, *key = ld_dn_key(pool, dn);
+            others = !key || strcmp(key, own) == 0 || strlen(others) > 500
+                         ? others
+                         : apr_pstrcat(pool, others, *others ? "; " : "", dn, NULL);
+        }
+    }
+    if (id) {
+        add_retained(e->g, apr_pstrcat(pool, "owner:", id, NULL), name ? name : entry->dn,
+                     *others ? apr_pstrcat(e->g->pool, "as its owner, with ", others, NULL)
+                             : "as its only owner: name another one by hand");
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class ld_gather_owned(ld_call *k, ld_gathering *g, const directory_user *user)
+{
+    static const char *const attributes[] = {"cn",        "owner",      "managedBy",
+                                             "entryUUID", "objectGUID", NULL};
+    elsewhere e = {g, user, NULL};
+    const char *dn = ld_filter_text(k->pool, user->dn);
+    const ld_query query = {
+        .base = apr_pstrdup(k->pool, k->d->root ? k->d->root : k->d->group_base),
+        .scope = LDAP_SCOPE_SUBTREE,
+        .attributes = attributes,
+        .phase = LD_READ,
+        .doing = "look for groups that the user owns",
+        .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->group_filter, "(|(owner=", dn,
+                              ")(managedBy=", dn, ")))", NULL)};
+    return ld_every_page(k, &query, take_owned, &e);
+}
+
 /* The number of the primary group as a value of a filter; NULL: the user's entry has none. */
 static directory_class own_gid(ld_call *k, const directory_user *user, const char **gid)
 {
