@@ -3,7 +3,7 @@ use strict;
 use utf8;
 use warnings;
 use Test::More;
-use Idadmin::Test qw(secret_file within);
+use Idadmin::Test qw(json_text secret_file within);
 use Idadmin::Test::Console ();
 use Idadmin::Test::Stack;
 
@@ -74,13 +74,22 @@ sub draft {
     my $set = $viewer->data('/company/settings');
     is($set->{document}{companyId}, 'nordic', 'the document');
     is_deeply([map { $_->{name} } @{ $set->{document}{workflows} }], ['Joiner'], 'its workflows');
-    my $address = 'https://hr.nordic.example/events?…';
+    my $address = 'https://hr.nordic.example/…';
     is($set->{document}{notifications}[0]{url}, $address, 'an address without its secrets');
     is_deeply($set->{receivers}, [{ url => $address, events => ['task.failed'], waiting => 0,
         givenUp => 0, failures => 0, nextAt => undef }], 'how the receiver fares');
     is_deeply($set->{undelivered}, [], 'nothing waits');
     ok(!exists as($stack, 'key-administrator')->data('/company/settings')->{undelivered},
         'events, which name people, take the right to read tasks');
+    my $draft = '{"companyId":"nordic","directories":{"onPremises":{"protectedAccounts":'
+        . '["uid=eva.berg,ou=people"]}},"accessCatalog":[{"service":"X","group":"Finance",'
+        . '"approvers":["eva.berg@nordic.example"]}]}';
+    for my $role (qw(viewer key-administrator)) {
+        my $read = json_text([as($stack, $role)->data('/company/settings'),
+            as($stack, $role)->post('/company/plan', { document => $draft })->{json}]);
+        is($read =~ /eva\.berg/ ? 1 : 0, $role eq 'viewer' ? 1 : 0, "people are shown to a $role");
+        like($read, qr/Finance/, 'what the draft changes is');
+    }
     my $plan = sub { $viewer->post('/company/plan', { document => $_[0] }) };
     my $answer = $plan->('{"companyId":"nordic","brake":{"offboardingsPerHour":9}}');
     is_deeply($answer->{json}{data}{changes}, [{ member => 'brake.offboardingsPerHour',

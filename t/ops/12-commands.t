@@ -341,14 +341,15 @@ sub support {
     mkdir $dir or die "$dir: $!\n";
     my $file = sub { my $path = spew("$dir/$_[0]", $_[1]); chmod 0400, $path; return $path };
     my %secret = (mail => 'Mail-geheim-1', hook => 'whsec_R2VoZWltMg==', pass => 'Pass-geheim-3',
-        dsn => 'Dsn-geheim-4', url => 'Url-geheim-5', query => 'Query-geheim-6',
+        dsn => 'Dsn-geheim-4', spaced => 'Dsn geheim\'-8', path => 'T0/B1/Pfad-geheim-9',
+        basic => 'QmFzaWMtZ2VoZWltOjEw', signed => 'whsec_T3RoZXItMTE=', url => 'Url-geheim-5', query => 'Query-geheim-6',
         bind => Idadmin::Test::Slapd::service_password());
     my $key = $stack->ctl_ok('key', 'create', 'nordic', 'bundle', '--access', 'full', '--json');
     @secret{qw(key mcp)} = @$key{qw(apiKey mcpSecret)};
     my $passfile = $file->(passfile => "db:5432:idadmin:idadmin:$secret{pass}\n");
     my $config = $file->(conf => <<"CONF");
 # a comment with $secret{dsn}
-admin_store = pgsql:host=db user=idadmin password=$secret{dsn} passfile=$passfile
+admin_store = pgsql:host=db user=idadmin password = '@{[ $secret{spaced} =~ s/'/\\'/r ]}' passfile=$passfile
 smtp_url = smtps://mail.example.com
 smtp_password_file = @{[ $file->(mail => "$secret{mail}\n") ]}
 audit_webhook = https://siem.example.com/hook?token=$secret{query}
@@ -364,6 +365,8 @@ CONF
         "IDA0301 eva.berg\@$domain (uid=eva.berg,ou=people,dc=x): refused", 'no ID: nisse.holm',
         "IDA0302 https://u:$secret{url}\@h.example/p?x=$secret{query} said $secret{bind}",
         "IDA0302 $secret{mail} and $secret{hook} and $secret{pass} and $secret{key}",
+        "IDA0303 https://hooks.example/$secret{path} with $secret{signed}, Basic $secret{basic}",
+        "IDA0303 Password = $secret{dsn} and \"password\": \"$secret{query}\"",
         "IDA0302 password=$secret{dsn} for EVA.BERG\@$domain and $secret{mcp}");
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), $dir, glob "$dir/*");
     my $bundle_in = sub { my ($name, @more) = @_;
@@ -376,17 +379,18 @@ CONF
     is((stat "$dir/bundle.json")[2] & 07777, 0600, 'for its owner alone');
     is_deeply([grep { index($text, $secret{$_}) >= 0 } sort keys %secret], [],
         'no secret of any kind');
+    unlike($text, qr/geheim/, 'nor a part of one');
     unlike($text, qr/eva\.berg|nisse\.holm/i, 'no name of a person');
     my $bundle = json_data($text);
     my @people = map {/(person-\w+)\@/} @{ $bundle->{'worker-log'} };
     is(scalar @people, 2, 'but pseudonyms');
     is($people[0], $people[1], 'of which the same person has the same one');
-    is(scalar @{ $bundle->{'worker-log'} }, 4, 'messages with an ID alone');
+    is(scalar @{ $bundle->{'worker-log'} }, 6, 'messages with an ID alone');
     ok($bundle->{$_}, $_) for qw(version system configuration store companies status health);
     my ($company) = grep { $_->{companyId} eq 'nordic' } @{ $bundle->{companies} };
     cmp_ok($company->{people}, '>', 0, 'numbers of the company');
     is($company->{document}{upnDomain}, $domain, 'its document');
-    like("@{ $bundle->{configuration} }", qr{siem\.example\.com/hook\?\(hidden\)},
+    like("@{ $bundle->{configuration} }", qr{siem\.example\.com/\(hidden\)},
         'the configuration');
     like($bundle_in->('bundle.json')->{err}, qr/bundle\.json: File exists/, 'no file that exists');
     $bundle_in->('names.json', '--with-names');

@@ -93,45 +93,67 @@ static size_t secret_at(const ctl_scrub *s, const char *text, const char *at, co
     return longest;
 }
 
-static size_t key_at(const ctl_scrub *s, const char *text, const char *at, const char **instead)
+static int is_token(char c)
 {
-    (void)s, (void)text;
-    *instead = "ida_" HIDDEN;
-    return strncmp(at, "ida_", 4) == 0 && span(at + 4, is_word) >= 20 ? 4 + span(at + 4, is_word)
-                                                                      : 0;
+    return is_word(c) || (c && strchr("+/=-.~", c));
 }
 
-/* password=WORD and password='WORDS'. */
+static size_t key_at(const ctl_scrub *s, const char *text, const char *at, const char **instead)
+{
+    static const struct {
+        const char *begin;
+        size_t least; /* shorter ones are words */
+    } keys[] = {{"ida_", 20}, {"whsec_", 1}, {"Basic ", 8}, {"Bearer ", 8}};
+    (void)text;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t len = strlen(keys[i].begin), more = 0;
+        if (strncasecmp(at, keys[i].begin, len) == 0 &&
+            (more = span(at + len, is_token)) >= keys[i].least) {
+            *instead = apr_pstrcat(s->pool, keys[i].begin, HIDDEN, NULL);
+            return len + more;
+        }
+    }
+    return 0;
+}
+
+/* password=WORD and password = 'WORDS', as libpq reads them; "password": "WORDS". */
 static size_t password_at(const ctl_scrub *s, const char *text, const char *at,
                           const char **instead)
 {
-    static const char word[] = "password=";
+    static const char word[] = "password";
     size_t len = sizeof word - 1;
     (void)s, (void)text;
     *instead = "password=" HIDDEN;
     if (strncasecmp(at, word, len) != 0) {
         return 0;
     }
-    return at[len] == '\'' ? len + 1 + strcspn(at + len + 1, "'") : len + strcspn(at + len, " \"&");
+    len += strspn(at + len, "\" \t");
+    if (at[len] != '=' && at[len] != ':') {
+        return 0;
+    }
+    len += 1 + strspn(at + len + 1, " \t");
+    char quote = at[len] == '\'' || at[len] == '"' ? at[len++] : '\0';
+    while (at[len] && (quote ? at[len] != quote : !strchr(" \"&", at[len]))) {
+        len += at[len] == '\\' && at[len + 1] ? 2 : 1;
+    }
+    return len;
 }
 
-/* The name before a URL's host, and what is behind its path. */
+/* The name before a URL's host, and all that is behind it: webhooks have their secret in the path.
+ */
 static size_t url_at(const ctl_scrub *s, const char *text, const char *at, const char **instead)
 {
     if (strncmp(at, "://", 3) != 0) {
         return 0;
     }
-    size_t end = strcspn(at, " \"'<>"), user = 0, path = 3 + strcspn(at + 3, "/ \"'<>?#");
-    for (size_t i = 3; i < path; i++) {
+    size_t end = strcspn(at, " \"'<>"), user = 3, host = 3 + strcspn(at + 3, "/ \"'<>?#");
+    for (size_t i = 3; i < host; i++) {
         user = at[i] == '@' ? i + 1 : user;
     }
-    size_t query = strcspn(at, "?#");
-    query = query < end ? query : end;
     (void)text;
-    *instead = apr_psprintf(s->pool, "://%s%.*s%s", user ? HIDDEN "@" : "",
-                            (int)(query - (user ? user : 3)), at + (user ? user : 3),
-                            query < end ? "?" HIDDEN : "");
-    return user || query < end ? end : 0;
+    *instead = apr_psprintf(s->pool, "://%s%.*s%s", user > 3 ? HIDDEN "@" : "", (int)(host - user),
+                            at + user, host + 1 < end ? "/" HIDDEN : "");
+    return user > 3 || host + 1 < end ? end : 0;
 }
 
 static size_t address_at(const ctl_scrub *s, const char *text, const char *at, const char **instead)

@@ -278,7 +278,7 @@ const ctl_command ctl_support_commands[] = {
      .help =
          "One JSON document: builds, libraries, configuration, tenant documents, status, health, "
          "numbers, and the last messages with an ID of the logs that are named. Secrets, "
-         "passwords, API keys, queries of URLs and texts of mails are left out. People have "
+         "passwords, API keys, paths of URLs and texts of mails are left out. People have "
          "pseudonyms that hold within one file. FILE must not exist.",
      .options = {{"httpd-log", "FILE", "httpd's error log"},
                  {"worker-log", "FILE",

@@ -16,30 +16,34 @@
 
 /* --- the document --- */
 
-/* An address may carry a secret behind its path. The ellipsis is in no valid address, so that a
- * draft which keeps it is refused. */
+/* The path of an address may be a secret. The ellipsis is in no valid address, so that a draft
+ * which keeps it is refused. */
 static const char *masked_url(apr_pool_t *pool, const char *url)
 {
-    size_t path = strcspn(url, "?#");
-    return url[path] ? ida_printf(pool, "%.*s?…", (int)path, url) : url;
+    const char *host = strstr(url, "://");
+    size_t len = host ? (size_t)(host - url) + 3 : 0;
+    len += strcspn(url + len, "/?#");
+    return url[len] && url[len + 1] ? ida_printf(pool, "%.*s/…", (int)len, url) : url;
 }
 
-/* Secrets stand in files, of which the document has the paths; addresses of calls are left. */
-static void mask(apr_pool_t *pool, json_t *value)
+/* Secrets stand in files, of which the document has the paths; addresses of calls are left. So are
+ * those of people for a role that reads none. `of`: the member. */
+static void mask(ida_call *call, const char *of, json_t *value)
 {
     size_t i;
     json_t *one;
-    const char *name;
-    void *next;
-    json_array_foreach (value, i, one) {
-        mask(pool, one);
+    const char *name, *text = json_string_value(value);
+    if (text && strcmp(of, "url") == 0) {
+        json_string_set(value, masked_url(call->c->pool, text));
+    } else if (text && (strchr(text, '@') || strcmp(of, "protectedAccounts") == 0) &&
+               !ida_roles_have(call->asked->roles, IDA_PEOPLE_READ)) {
+        json_string_set(value, "…");
     }
-    json_object_foreach_safe (value, next, name, one) {
-        if (strcmp(name, "url") == 0 && json_is_string(one)) {
-            json_object_set_new(value, name, json_string(masked_url(pool, json_string_value(one))));
-        } else {
-            mask(pool, one);
-        }
+    json_array_foreach (value, i, one) {
+        mask(call, of, one);
+    }
+    json_object_foreach (value, name, one) {
+        mask(call, name, one);
     }
 }
 
@@ -106,7 +110,7 @@ static ida_kind put_undelivered(ida_call *call, store *s, ida_ctx *c)
 static ida_kind get(ida_call *call, store *s, ida_ctx *c)
 {
     json_t *document = json_deep_copy(call->asked->tenant->document);
-    mask(c->pool, document);
+    mask(call, "", document);
     call->result = ida_json_keep(c->pool, json_pack("{s:o}", "document", document));
     ida_kind kind = put_receivers(call, s, c);
     return kind || !ida_roles_have(call->asked->roles, IDA_TASKS_READ)
@@ -163,8 +167,13 @@ static ida_kind plan(ida_call *call, store *s, ida_ctx *c)
     }
     json_t *before = ida_json_load(c->pool, stored.document),
            *after = ida_json_load(c->pool, canonical),
-           *changes = ida_tenant_difference(c->pool, before, after, 0);
-    mask(c->pool, changes);
+           *changes = ida_tenant_difference(c->pool, before, after, 0), *row;
+    size_t i;
+    json_array_foreach (changes, i, row) {
+        const char *member = ida_json_string(row, "member"), *dot = strrchr(member, '.');
+        mask(call, dot ? dot + 1 : member, json_object_get(row, "before"));
+        mask(call, dot ? dot + 1 : member, json_object_get(row, "after"));
+    }
     call->result = ida_json_keep(c->pool, json_pack("{s:O}", "changes", changes));
     return IDA_OK;
 }
