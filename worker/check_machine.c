@@ -42,6 +42,7 @@ void check_users(check_look *look)
 void check_store(check_look *look)
 {
     ida_kind kind = store_schema_look(look->main, look->c);
+    kind = kind ? kind : store_schema_encoding(look->config->store, look->c);
     int64_t number = 0;
     kind = kind ? kind : store_schema_number(look->main, look->c, &number);
     check_judge(look, NULL, "store", why(look, kind),

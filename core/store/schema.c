@@ -153,6 +153,31 @@ static ida_kind upgrade_file(db *d, ida_ctx *c, db_file file, json_t *steps)
     return kind;
 }
 
+ida_kind store_schema_encoding(const char *dsn, ida_ctx *c)
+{
+    db *d;
+    db_result r;
+    if (store_sqlite_path(dsn)) {
+        return IDA_OK;
+    }
+    ida_kind kind = db_open_unchecked(&d, dsn, DB_REQUEST, c, c->pool);
+    if (kind) {
+        return kind;
+    }
+    kind = db_run(d, c, STMT_encoding, DB_NONE, &r);
+    const char *encoding = kind ? NULL : DB_ROW(id, &r, 0)->id.text;
+    if (encoding && strcmp(encoding, "UTF8") != 0) {
+        kind = ida_fail(
+            c, IDA_CONFLICT,
+            "The database has the encoding %s, which cannot hold every name: CREATE "
+            "DATABASE idadmin TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8' makes "
+            "a right one, to be named as `store`.",
+            encoding);
+    }
+    db_close(d);
+    return kind;
+}
+
 static ida_kind make_roles(db *d, ida_ctx *c)
 {
     int tries = 0;
@@ -300,7 +325,8 @@ ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps)
     }
     apr_pool_create(&pool, c->pool);
     int behind;
-    ida_kind kind = check_not_newer(dsn, c, pool, &behind);
+    ida_kind kind = store_schema_encoding(dsn, c);
+    kind = kind ? kind : check_not_newer(dsn, c, pool, &behind);
     kind = kind || !behind ? kind : check_workers(dsn, c, pool);
     for (int file = 0; !kind && file < DB_FILE_COUNT; file++) {
         db *d;

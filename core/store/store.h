@@ -90,6 +90,8 @@ ida_kind store_snapshot(store *s, ida_ctx *c, store_work work, void *baton);
  * for each migration carried out (json array of strings). Refuses a schema newer than it knows, and
  * to migrate under a worker that was alive within the last minute. */
 ida_kind store_schema_upgrade(const char *dsn, ida_ctx *c, json_t *steps);
+/* IDA_CONFLICT, with what makes a right one, for a database that cannot hold every name. */
+ida_kind store_schema_encoding(const char *dsn, ida_ctx *c);
 /* The engine's users and what each may do (schema/roles.sql); IDA_CONFLICT where it has none. */
 ida_kind store_schema_roles(const char *dsn, ida_ctx *c);
 /* At the start of worker and idadminctl: creates a missing or empty cache if the store exists

@@ -120,5 +120,31 @@ subtest 'again, and on SQLite' => sub {
     $files->stop;
 };
 
+subtest 'a database that cannot hold every name' => sub {
+    my $server = $stack->{postgresql};
+    my $bin = Idadmin::Test::PostgreSQL::bindir();
+    for my $encoding ('LATIN1', 'SQL_ASCII') {
+        my $name = "$stack->{database}_" . lc $encoding;
+        $server->sql('postgres',
+            "CREATE DATABASE $name TEMPLATE template0 ENCODING '$encoding' LOCALE 'C'");
+        local $stack->{store} = $server->dsn($name);
+        my $made = $stack->ctl('schema', 'upgrade');
+        is($made->{exit}, 1, "$encoding is refused");
+        like($made->{err}, qr/$encoding.*CREATE DATABASE idadmin TEMPLATE template0 ENCODING 'UTF8'/,
+            'with the statement that makes a right one');
+        is(($server->sql($name, 'SELECT count(*) FROM pg_tables WHERE schemaname = \'public\''))[0][0],
+            0, 'nothing was made');
+        my @to = ('-h', $server->{sockets}, '-p', $server->{port}, '-U', 'idadmin');
+        my $copied = run_command(['sh', '-c', "$bin/pg_dump @to --schema-only --no-privileges "
+            . "--no-owner $stack->{database} | $bin/psql -X -q @to -d $name; $bin/pg_dump @to -a "
+            . "-t schema_version $stack->{database} | $bin/psql -X -q @to -d $name"]);
+        my ($line) = grep { $_->{check} eq 'store' }
+            @{ $stack->ctl('doctor', '--json')->{json}{checks} };
+        like($line->{detail}, qr/has the encoding $encoding/, 'the doctor names it')
+            or diag "$copied->{out}$copied->{err}";
+        $server->sql('postgres', "DROP DATABASE $name WITH (FORCE)");
+    }
+};
+
 $stack->stop;
 done_testing;

@@ -251,7 +251,8 @@ static int restore(ctl_call *ctl)
         return ctl_result(ctl, kind);
     }
     const db_return copies = {work.from, work.stamp};
-    kind = store_free(ctl->config.store, ctl->c);
+    kind = store_schema_encoding(ctl->config.store, ctl->c);
+    kind = kind ? kind : store_free(ctl->config.store, ctl->c);
     kind = kind ? kind
                 : store_bring_back(ctl->config.store, ctl->c, &copies, work.steps, &work.aside);
     kind = kind ? kind : return_keys(&work, 0);
