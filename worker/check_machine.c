@@ -2,6 +2,7 @@
  * Must not know companies. */
 #include <openssl/crypto.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/build.h"
 #include "core/base/json.h"
@@ -91,6 +92,12 @@ void check_keys(check_look *look)
     }
     ida_ctx_clear(look->c);
     const char *fault = why(look, ida_seal_key_read(look->c, config->seal_key, key));
+    if (fault && sealed_by && access(config->seal_key, F_OK) != 0) {
+        fault = ida_printf(look->pool,
+                           "%s is not there, and the store's tenant documents are sealed with it: "
+                           "copy it here from another node or the backup; do not make another one",
+                           config->seal_key);
+    }
     if (!fault && sealed_by && strcmp(ida_seal_key_name(look->pool, key), sealed_by) != 0) {
         fault = ida_printf(look->pool,
                            "%s is not the key that the store's tenant documents are sealed with: "

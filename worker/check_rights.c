@@ -2,12 +2,15 @@
  * not know what is in them. */
 #include <apr_strings.h>
 #include <errno.h>
+#include <glob.h>
+#include <grp.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/base/web_user.h"
 #include "worker/checks.h"
 
 typedef struct wanted {
@@ -17,6 +20,7 @@ typedef struct wanted {
     mode_t needed;    /* bits that it must have */
     int absent_ok;
     const char *remedy; /* for a mode that is wrong */
+    int of_root;        /* 1: it may be */
 } wanted;
 
 static const char *user_name(apr_pool_t *pool, uid_t uid)
@@ -25,20 +29,47 @@ static const char *user_name(apr_pool_t *pool, uid_t uid)
     char buffer[4096];
     return getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) == 0 && found
                ? apr_pstrdup(pool, entry.pw_name)
-               : ida_printf(pool, "user %ld", (long)uid);
+               : ida_printf(pool, "%ld", (long)uid);
 }
 
-/* Whose files these have to be: he who has the store's, else the seal key's. */
-static int service_user(const worker_config *config, uid_t *uid)
+static const char *folder_of(apr_pool_t *pool, const char *path)
 {
-    struct stat st;
-    const char *path = store_sqlite_path(config->store);
-    int known = (path && stat(path, &st) == 0) || stat(config->seal_key, &st) == 0;
-    *uid = known ? st.st_uid : geteuid();
-    return known;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? apr_pstrmemdup(pool, path, (apr_size_t)(slash - path)) : NULL;
 }
 
-static const char *fault_of(apr_pool_t *pool, const wanted *file, uid_t owner)
+/* Whose files these have to be: the first that are not root's say it. 0: there are none. */
+static int service_user(apr_pool_t *pool, const worker_config *config, struct stat *st)
+{
+    const char *path = store_sqlite_path(config->store);
+    const char *const places[] = {folder_of(pool, path), path, config->seal_key, config->spool,
+                                  config->audit_key};
+    struct stat one;
+    int found = 0;
+    *st = (struct stat){0};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (places[i] && stat(places[i], &one) == 0) {
+            *st = st->st_uid ? *st : one;
+            found |= i == 1 || i == 2; /* directories alone are no service */
+        }
+    }
+    return found;
+}
+
+int check_become(apr_pool_t *pool, const worker_config *config)
+{
+    struct stat st = {0};
+    if (geteuid() != 0 || !service_user(pool, config, &st) || !st.st_uid) {
+        return 1;
+    }
+    const char *name = user_name(pool, st.st_uid);
+    struct passwd *entry = getpwnam(name);
+    gid_t group = entry ? entry->pw_gid : st.st_gid;
+    return (entry ? initgroups(name, group) : setgroups(1, &group)) == 0 && setgid(group) == 0 &&
+           setuid(st.st_uid) == 0;
+}
+
+static const char *fault_of(apr_pool_t *pool, const wanted *file, const struct stat *service)
 {
     struct stat st;
     if (stat(file->path, &st) != 0) {
@@ -50,10 +81,11 @@ static const char *fault_of(apr_pool_t *pool, const wanted *file, uid_t owner)
         return ida_printf(pool, "%s is no %s", file->path,
                           file->kind == S_IFDIR ? "directory" : "regular file");
     }
-    if (st.st_uid != owner && st.st_uid != 0) {
-        return ida_printf(pool, "%s belongs to %s, the service's files to %s: chown %s %s",
-                          file->path, user_name(pool, st.st_uid), user_name(pool, owner),
-                          user_name(pool, owner), file->path);
+    if (st.st_uid != service->st_uid && !(file->of_root && st.st_uid == 0)) {
+        const char *name = user_name(pool, service->st_uid);
+        return ida_printf(pool, "%s belongs to %s, the service's files to %s: chown %s:%ld %s",
+                          file->path, user_name(pool, st.st_uid), name, name, (long)service->st_gid,
+                          file->path);
     }
     if (S_ISCHR(st.st_mode)) { /* /dev/null: none is wanted */
         return NULL;
@@ -65,24 +97,56 @@ static const char *fault_of(apr_pool_t *pool, const wanted *file, uid_t owner)
     return NULL;
 }
 
+/* What httpd's user needs by its group, where there is such a user. */
+static mode_t web(mode_t bits)
+{
+    return ida_web_user_name() ? bits : 0;
+}
+
+/* All files of a SQLite store; keys that lie among them have rows of their own. */
+static void look_at_store(check_look *look, const char *path, const struct stat *service)
+{
+    glob_t found = {0};
+    const char *key = look->config->seal_key, *dot = strrchr(path, '.');
+    size_t stem = dot && !strchr(dot, '/') ? (size_t)(dot - path) : strlen(path);
+    int count = glob(ida_printf(look->pool, "%.*s[-.]*", (int)stem, path), 0, NULL, &found) == 0
+                    ? (int)found.gl_pathc
+                    : 0;
+    for (int i = 0; i < count; i++) {
+        const wanted file = {.path = apr_pstrdup(look->pool, found.gl_pathv[i]),
+                             .kind = S_IFREG,
+                             .forbidden = S_IRWXO,
+                             .needed = S_IRUSR | S_IWUSR |
+                                       (strstr(found.gl_pathv[i], ".gate") ? 0 : web(S_IRGRP)),
+                             .absent_ok = 1,
+                             .remedy = "u+rw,g+r,o="};
+        const char *fault = strncmp(file.path, key, strlen(key)) != 0
+                                ? fault_of(look->pool, &file, service)
+                                : NULL;
+        if (fault) {
+            check_line(look, "store", "rights", CHECK_FAULT, fault);
+        }
+    }
+    globfree(&found);
+}
+
 void check_rights(check_look *look)
 {
     const worker_config *config = look->config;
     apr_pool_t *pool = look->pool;
-    const char *path = store_sqlite_path(config->store), *slash = path ? strrchr(path, '/') : NULL;
-    const char *folder = slash ? apr_pstrmemdup(pool, path, (apr_size_t)(slash - path)) : NULL;
+    const char *path = store_sqlite_path(config->store), *folder = folder_of(pool, path);
     const wanted files[] = {
-        {"configuration", config->file, 0, S_IWGRP | S_IWOTH, 0, 0, "go-w"},
-        {"store", folder, S_IFDIR, S_IWOTH, S_IWUSR, 0, "o-w"},
-        {"store", path, S_IFREG, S_IRWXO, S_IRUSR | S_IWUSR, 0, "u+rw,o="},
-        {"spool", config->spool, S_IFDIR, S_IRWXO, S_IRWXU, !config->spool_given, "u+rwx,o="},
-        {"seal_key", config->seal_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 0, "400"},
-        {"audit_key", config->audit_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1, "600"},
+        {"configuration", config->file, 0, S_IWGRP | S_IWOTH, 0, 0, "go-w", 1},
+        {"store", folder, S_IFDIR, S_IWOTH, S_IRWXU | web(S_IXGRP), 0, "u+rwx,g+x,o-w", 0},
+        {"spool", config->spool, S_IFDIR, S_IRWXO, S_IRWXU | web(S_IRWXG), !config->spool_given,
+         "ug+rwx,o=", 0},
+        {"seal_key", config->seal_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1, "400", 0},
+        {"audit_key", config->audit_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1, "600", 0},
         {"audit_signing_key", config->audit_signing_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1,
-         "600"},
+         "600", 0},
     };
-    uid_t owner;
-    if (!service_user(config, &owner)) {
+    struct stat service = {0};
+    if (!service_user(pool, config, &service)) {
         check_line(look, NULL, "store", CHECK_FAULT,
                    ida_printf(pool,
                               "there is neither a store nor %s: idadminctl schema upgrade "
@@ -91,11 +155,14 @@ void check_rights(check_look *look)
         return;
     }
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const char *fault = files[i].path ? fault_of(pool, &files[i], owner) : NULL;
+        const char *fault = files[i].path ? fault_of(pool, &files[i], &service) : NULL;
         if (fault) {
             check_line(look, files[i].setting, "rights", CHECK_FAULT, fault);
         }
     }
+    if (path) {
+        look_at_store(look, path, &service);
+    }
     check_line(look, NULL, "service user", CHECK_OK,
-               ida_printf(pool, "%s, who owns store and keys", user_name(pool, owner)));
+               ida_printf(pool, "%s, who owns store and keys", user_name(pool, service.st_uid)));
 }

@@ -37,6 +37,10 @@ enum {
 /* Walks the rows that belong to one of `scopes`. */
 void checks_walk(check_look *look, unsigned scopes);
 
+/* Root becomes the service's user for good, because root may do what the service may not. 0: it
+ * cannot. */
+int check_become(apr_pool_t *pool, const worker_config *config);
+
 /* --- check_line.c: for the rows --- */
 
 /* Appends {of, check, level, ok, detail, todo}. `of`: what of the company or machine it concerns,

@@ -149,8 +149,60 @@ subtest 'readers without a writer' => sub {
     ok(within(sub { $stack->get_user($eva,
         client => $stack->httpd->client)->{status} == 200 }), 'whose start heals it');
     is(can($web_user, "$lib/idadmin-cache.db-wal"), 'r', 'with a log that is the worker\'s');
+    advice($stack, $lib);
     $stack->stop;
 };
+
+# What root breaks, the doctor finds when root asks, and what it says mends it.
+sub advice {
+    my ($stack, $lib) = @_;
+    my $spool  = $stack->spool;
+    my $config = spew("$stack->{base}/doctor.conf", "spool = $spool\n");
+    my $doctor = sub {
+        my $json = run_command([Idadmin::Test::program('idadminctl'), 'doctor', '--json',
+            '--config', $config, '--store', "sqlite3:$lib/idadmin.db"]);
+        diag $json->{err} if $json->{err};
+        return grep { $_->{level} eq 'fault' && !$_->{companyId} }
+            @{ json_data($json->{out})->{checks} };
+    };
+    is_deeply([map { $_->{detail} } $doctor->()], [], 'nothing is wrong');
+    my $key = "$lib/idadmin.key";
+    my $seal = slurp($key);
+    my @cases = (['the store' => sub { chown 0, 0, "$lib/idadmin.db" }],
+        ['its cache' => sub { chown 0, 0, "$lib/idadmin-cache.db" }],
+        ['its audit' => sub { chmod 0400, "$lib/idadmin-audit.db" }],
+        ['the spool' => sub { chown 0, 0, $spool }],
+        ['the seal key' => sub { chown 0, 0, $key }],
+        ['no seal key' => sub { unlink $key }, qr/copy .*do not make another/],
+        ['another seal key' => sub { spew($key, '0' x 64 . "\n") }, qr/is not the key .*copy/]);
+    for my $case (@cases) {
+        my ($what, $break, $by_hand) = @$case;
+        $stack->worker->stop;
+        $stack->httpd->stop;
+        $break->();
+        my @faults = $doctor->();
+        ok(scalar @faults, "$what: a fault");
+        if ($by_hand) {
+            ok((grep { $_->{detail} =~ $by_hand } @faults), 'with the advice')
+                or diag explain \@faults;
+            unlink $key;
+            spew($key, $seal);    # root copies it
+            chmod 0600, $key;
+            @faults = $doctor->();
+        }
+        for my $fault (@faults) {
+            my ($command) = $fault->{detail} =~ /: (ch(?:own|mod) \S+ \S+)$/ or next;
+            is(run_command([split / /, $command])->{exit}, 0, $command);
+        }
+        is_deeply([map { $_->{detail} } $doctor->()], [], "$what: what it says mends it");
+        $stack->worker->start;
+        $stack->httpd->start;
+        my $client = $stack->httpd->client;
+        ok(within(sub { $stack->get_user('eva.berg@nordic.example',
+            client => $client)->{status} == 200 }), 'served');
+    }
+    return;
+}
 
 # What root makes belongs to the worker's user all the same.
 subtest 'root makes the store' => sub {

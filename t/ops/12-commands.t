@@ -342,14 +342,16 @@ sub support {
     my $file = sub { my $path = spew("$dir/$_[0]", $_[1]); chmod 0400, $path; return $path };
     my %secret = (mail => 'Mail-geheim-1', hook => 'whsec_R2VoZWltMg==', pass => 'Pass-geheim-3',
         dsn => 'Dsn-geheim-4', spaced => 'Dsn geheim\'-8', path => 'T0/B1/Pfad-geheim-9',
-        basic => 'QmFzaWMtZ2VoZWltOjEw', signed => 'whsec_T3RoZXItMTE=', url => 'Url-geheim-5', query => 'Query-geheim-6',
+        basic => 'QmFzaWMtZ2VoZWltOjEw', signed => 'whsec_T3RoZXItMTE=',
+        url => 'Url-geheim-5', query => 'Query-geheim-6',
         bind => Idadmin::Test::Slapd::service_password());
     my $key = $stack->ctl_ok('key', 'create', 'nordic', 'bundle', '--access', 'full', '--json');
     @secret{qw(key mcp)} = @$key{qw(apiKey mcpSecret)};
+    my $escaped = $secret{spaced} =~ s/'/\\'/r;
     my $passfile = $file->(passfile => "db:5432:idadmin:idadmin:$secret{pass}\n");
     my $config = $file->(conf => <<"CONF");
 # a comment with $secret{dsn}
-admin_store = pgsql:host=db user=idadmin password = '@{[ $secret{spaced} =~ s/'/\\'/r ]}' passfile=$passfile
+admin_store = pgsql:host=db user=idadmin password = '$escaped' passfile=$passfile
 smtp_url = smtps://mail.example.com
 smtp_password_file = @{[ $file->(mail => "$secret{mail}\n") ]}
 audit_webhook = https://siem.example.com/hook?token=$secret{query}

@@ -97,6 +97,11 @@ static int doctor(ctl_call *ctl)
                        .config = &ctl->config,
                        .main = ctl_store(ctl, DB_REQUEST),
                        .lines = ida_json_keep(ctl->pool, json_array())};
+    if (!check_become(ctl->pool, &ctl->config)) {
+        return ctl_result(ctl, ida_fail(ctl->c, IDA_CONFLICT,
+                                        "doctor cannot become the service's user: run it as that "
+                                        "user."));
+    }
     directory_library_init();
     checks_walk(&look, CHECK_MACHINE);
     ida_kind kind = look_at_companies(&look, ctl->arguments[0]);
@@ -123,7 +128,8 @@ const ctl_command ctl_doctor_commands[] = {
          "(its document, secrets, zone and API keys; each directory's servers, certificates, "
          "bind password, clock, rights and data; groups and receivers that the document names). "
          "Each line is ok, a warning or a fault. Connects to what is configured and changes "
-         "nothing. Run it as the worker's user. Exit status: 0 well, 1 warnings, 2 faults.",
+         "nothing. Run by root it looks as the user of the service's files. Exit status: 0 well, 1 "
+         "warnings, 2 faults.",
      .run = doctor},
     {0},
 };
