@@ -54,32 +54,26 @@ static const char *described(ida_ctx *c, const ida_user *user)
                       name && upn ? ", " : "", upn ? upn : "", user->id);
 }
 
-/* The person of a task as the cache knows them now. */
-static ida_kind person_described(store *s, ida_ctx *c, const ida_task *task, const char **text)
-{
-    ida_user *user = NULL;
-    const char *id = task->object_id ? task->object_id : task->who;
-    ida_kind kind = look(s, c, task->tenant, id, &user);
-    *text = !kind && user
-                ? described(c, user)
-                : ida_printf(c->pool, "an account that the directory no longer has (ID %s)", id);
-    return kind;
-}
-
 static ida_kind refuse_stranger(store *s, ida_ctx *c, const ida_user *user, const ida_task *task)
 {
-    const char *theirs;
-    ida_kind kind = person_described(s, c, task, &theirs);
+    ida_user *theirs = NULL;
+    const char *id = task->object_id ? task->object_id : task->who;
+    ida_kind kind = look(s, c, task->tenant, id, &theirs);
     if (kind) {
         return kind;
     }
     ida_fail(c, IDA_CONFLICT,
              "The address %s is that of %s. The %s task %s (%s) was asked for under it for %s. "
              "Nothing was changed: name the person by object ID in place of the "
-             "userPrincipalName, or cancel that task, or give it its time again with PATCH "
-             "/v1/api/task, which gives it the person's present address.",
+             "userPrincipalName, or cancel that task%s.",
              user->upn, described(c, user), ida_task_type_text(task->type), task->id,
-             ida_task_state_text(task->state), theirs);
+             ida_task_state_text(task->state),
+             theirs
+                 ? described(c, theirs)
+                 : ida_printf(c->pool, "an account that the directory no longer has (ID %s)", id),
+             theirs ? ", or give it its time again with PATCH /v1/api/task, which gives it the "
+                      "person's present address"
+                    : "");
     return ida_because(c, "addressOfAnother",
                        ida_json_texts("taskId", task->id, "taskUserId", task->object_id, "userId",
                                       user->id, NULL));
