@@ -33,7 +33,7 @@ BEGIN
                        main, each.name);
     END LOOP;
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$I.api_key, %1$I.audit_check TO idadmin_writer', main);
-    FOR each IN SELECT * FROM (VALUES ('worker'), ('access_end'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
+    FOR each IN SELECT * FROM (VALUES ('worker'), ('named_account'), ('access_end'), ('notification'), ('event_delivery'), ('setting')) AS t (name)
     LOOP
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO idadmin_worker', main, each.name);
     END LOOP;

@@ -7,6 +7,7 @@
 #include "core/cache/freshness.h"
 #include "core/cache/groups.h"
 #include "core/cache/person.h"
+#include "core/governance/named.h"
 #include "worker/checks.h"
 #include "worker/directory/directory.h"
 #include "worker/hold/crash.h"
@@ -145,4 +146,24 @@ void check_named(check_look *look)
 {
     named n = {look, is_synced(look)};
     walk(&n, "", look->tenant->document);
+}
+
+void check_people(check_look *look)
+{
+    int synced = is_synced(look);
+    const apr_array_header_t *names = governance_names(look->pool, look->tenant);
+    ida_ctx *c = ida_ctx_make(look->c->env, look->pool);
+    const json_t *known;
+    ida_kind kind = governance_named(look->main, c, look->tenant->id, &known);
+    for (int i = 0; synced && i < names->nelts; i++) {
+        const governance_name *name = &APR_ARRAY_IDX(names, i, governance_name);
+        const char *fault = NULL;
+        kind = kind ? kind
+                    : governance_name_fault(
+                          look->main, c, look->tenant->id, name,
+                          governance_named_id(look->pool, known, name->place, name->name), &fault);
+        fault = kind ? c->message : fault;
+        check_line(look, name->path, "person", fault ? CHECK_WARNING : CHECK_OK,
+                   fault ? fault : name->name);
+    }
 }

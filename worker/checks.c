@@ -19,6 +19,7 @@ static const struct {
     {CHECK_TENANT, check_api_keys},
     {CHECK_TENANT | CHECK_DOCUMENT | CHECK_SERVICE, check_directories},
     {CHECK_DIRECTORY, check_directory},
+    {CHECK_TENANT | CHECK_DOCUMENT | CHECK_SERVICE, check_people},
     {CHECK_TENANT | CHECK_DOCUMENT, check_named},
 };
 

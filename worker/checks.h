@@ -80,6 +80,7 @@ void check_zone(check_look *look);
 void check_api_keys(check_look *look);
 void check_directory(check_look *look);
 void check_directories(check_look *look);
-void check_named(check_look *look); /* groups and receivers that the document names */
+void check_people(check_look *look); /* whom approvers, recipients, protected accounts mean */
+void check_named(check_look *look);  /* groups and receivers that the document names */
 
 #endif

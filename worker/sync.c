@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/cache/sync.h"
+#include "core/governance/named.h"
 #include "core/store/tenant.h"
 #include "worker/base/counts.h"
 #include "worker/hold/crash.h"
@@ -180,6 +182,24 @@ static void log_synced(const sync_job *job, const cache_summary *summary, int fi
             (long long)summary->unresolved);
 }
 
+/* Names of the document mean the people whom they meant first, so they are resolved now. */
+static void settle_names(const sync_job *job)
+{
+    json_t *news = ida_json_keep(job->pool, json_array()), *one;
+    ida_ctx *c = worker_ctx(job->w, job->pool);
+    size_t i;
+    if (governance_named_renew(job->main, c, job->e.tenant, news)) {
+        ida_log(&job->w->env, IDA_LOG_ERROR, "IDA0341",
+                "tenant %s: whom its document names cannot be resolved: %s", job->e.tenant,
+                c->message ? c->message : "");
+        return;
+    }
+    json_array_foreach (news, i, one) {
+        ida_log(&job->w->env, IDA_LOG_WARN, "IDA0340", "tenant %s: %s", job->e.tenant,
+                json_string_value(one));
+    }
+}
+
 /* 1: the company's document lost the directory while it was read: the company was deleted, or its
  * document was replaced. 0 also when the store does not tell. */
 static int is_removed(const sync_job *job)
@@ -284,6 +304,7 @@ static int carry_out(sync_job *job, hold_known known, const store_directory *hea
         log_synced(job, &summary, first, ida_monotonic(&w->env) - begun);
         rechecks_note_removed(&after);
         rechecks_carry_out(&after, s);
+        settle_names(job);
         return 0;
     }
     return failed(job, known, &e, wait);

@@ -13,7 +13,7 @@ import { setManager, together } from './together.js';
 export const shape = 'cards';
 
 const SECTIONS = ['staleAccounts', 'accountsWithoutManager', 'inactiveGuests', 'emptyGroups',
-  'disabledWithAccess'];
+  'disabledWithAccess', 'reportsToLeavers', 'undecidableRequests'];
 const MOST = 100000; // rows of a file
 
 /* The service's notes of this kind have sentences of ours; any other is quoted. */
@@ -75,7 +75,7 @@ async function overview({ query, signal, company }) {
 const nameOf = (row) => row.displayName || row.userPrincipalName || '';
 /* What solves it: people without a manager are not leavers. */
 const VERBS = { staleAccounts: 'offboard', inactiveGuests: 'offboard', disabledWithAccess: 'offboard',
-  accountsWithoutManager: 'manager' };
+  accountsWithoutManager: 'manager', reportsToLeavers: 'manager' };
 
 const peopleColumns = (id, verb) => {
   const idle = id === 'staleAccounts' || id === 'inactiveGuests';
@@ -100,10 +100,10 @@ const peopleColumns = (id, verb) => {
 };
 
 async function section({ company, params: { id }, query, signal }) {
-  const groups = id === 'emptyGroups';
+  const groups = id === 'emptyGroups', requests = id === 'undecidableRequests';
   const { staleAfterDays, sections: { [id]: known } } =
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
-  const filter = groups ? null : narrowing(query, signal);
+  const filter = groups || requests ? null : narrowing(query, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: el('span', { class: 'roomy' }, t(`hyg.${id}.text`, { n: staleAfterDays })),
     actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
@@ -116,10 +116,13 @@ async function section({ company, params: { id }, query, signal }) {
     { key: 'kind', sort: (row) => word('kind', row.kind), label: t('group.kind'), cell: (row) => word('kind', row.kind) },
     { key: 'directory', sort: (row) => directoryName(row.directory), label: t('group.directory'),
       cell: (row) => directoryName(row.directory) },
+  ] : requests ? [
+    { key: 'name', sort: nameOf, label: t('tasks.person'), kind: 'main', cell: (row) => bdi(nameOf(row)) },
+    { key: 'service', sort: (row) => row.service, label: t('request.service'), cell: (row) => bdi(row.service) },
   ] : peopleColumns(id, company.can('people.write') && VERBS[id]);
   const rows = list({
     name: `hygiene.${id}`, path: 'hygiene', filter, query: () => ({ ...asked(query), sections: id }), signal,
-    caption: t(`hyg.${id}`), columns, label: nameOf, bulk: !groups && together(company, [VERBS[id]]),
+    caption: t(`hyg.${id}`), columns, label: nameOf, bulk: !groups && !requests && together(company, [VERBS[id]]),
     none: () => ({ text: t('hyg.none') }),
     of: ({ sections: { [id]: one } }) =>
       ({ ...one, totalCount: one.count, totalCountIsMinimum: one.countIsMinimum }),

@@ -276,6 +276,17 @@ ida_kind cache_people_sharing(store *s, ida_ctx *c, cache_report *r, const cache
                         DB_ARGS(DB_T(r->tenant), FILTER(r), DB_I(r->most)), r);
 }
 
+ida_kind cache_people_orphaned(store *s, ida_ctx *c, cache_report *r,
+                               const cache_listed_person **rows)
+{
+    ida_kind kind = store_rows(s, c, STMT_people_orphaned,
+                               DB_ARGS(DB_T(r->tenant), BEHIND(r), DB_I(r->limit), FILTER(r)),
+                               cache_person_of, sizeof **rows, rows, &r->count);
+    return kind ? kind
+                : count(s, c, STMT_people_orphaned_count,
+                        DB_ARGS(DB_T(r->tenant), FILTER(r), DB_I(r->most)), r);
+}
+
 STORE_FILL(group_of, cache_empty_group, group_empty, row->directory.text, row->id.text,
            row->name.text, row->kind.text, row->name_key.text)
 

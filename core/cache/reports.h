@@ -57,6 +57,10 @@ typedef struct cache_holder {
 } cache_holder;
 ida_kind cache_people_holding(store *s, ida_ctx *c, cache_report *r, const cache_holder **rows);
 
+/* Enabled people whose manager's account is disabled, by name. */
+ida_kind cache_people_orphaned(store *s, ida_ctx *c, cache_report *r,
+                               const cache_listed_person **rows);
+
 /* Accounts with an address (UPN or other) that another account of the same directory has too:
  * one row for each such address, sorted by address and ID. */
 typedef struct cache_sharer {

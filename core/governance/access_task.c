@@ -39,6 +39,7 @@ ida_kind governance_grant_order(store *s, ida_ctx *c, const access_order *order,
         c->pool, json_pack("{s:s, s:s, s:s, s:o}", "source", order->by->source, "sourceId",
                            order->by->id, "sourceName", order->by->name, "items", items));
     ida_json_put(payload, "approvedBy", order->approved_by);
+    ida_json_put(payload, "approvedById", order->approved_by_id);
     ida_task *task = apr_pcalloc(c->pool, sizeof *task);
     *task_id = NULL;
     task->steps = apr_pcalloc(c->pool, sizeof *task->steps * (apr_size_t)(order->count + 1));

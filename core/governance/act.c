@@ -39,7 +39,7 @@ const char *governance_account(const ida_user *user, ida_directory_kind director
 void governance_no_orders(ida_ctx *c, governance_orders *orders)
 {
     *orders = (governance_orders){ida_json_keep(c->pool, json_array()),
-                                  ida_json_keep(c->pool, json_array()), NULL};
+                                  ida_json_keep(c->pool, json_array()), NULL, NULL};
 }
 
 ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *actor,
@@ -48,6 +48,9 @@ ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *acto
     const ida_user *user = order->user;
     ida_tenant *tenant;
     ida_kind kind = store_tenant_get(s, c, actor->tenant, &tenant, NULL);
+    if (order->type == IDA_ACCESS_GRANT && order->count && !user->enabled) {
+        orders->left = user->upn;
+    }
     for (int d = 0; !kind && d < IDA_DIR_COUNT; d++) {
         const char *account = governance_account(user, (ida_directory_kind)d), *id = NULL;
         for (int i = 0; !account && i < order->count; i++) {
@@ -69,7 +72,8 @@ ida_kind governance_order_all(store *s, ida_ctx *c, const governance_actor *acto
                                 .username = actor->username,
                                 .label = actor->label,
                                 .via = actor->via,
-                                .approved_by = actor->approver};
+                                .approved_by = actor->approver,
+                                .approved_by_id = actor->approver_id};
             kind = governance_grant_order(s, c, &one, &id);
         }
         if (!kind && id) {

@@ -14,8 +14,9 @@
 /* The acting user, as recorded in the tasks. */
 typedef struct governance_actor {
     const char *tenant, *username, *label;
-    const char *via;      /* rest console command */
-    const char *approver; /* UPN of the approver of a request; otherwise NULL */
+    const char *via; /* rest console command */
+    const char *approver,
+        *approver_id; /* UPN and ID of the approver of a request; otherwise NULL */
 } governance_actor;
 
 /* What an act has set in motion. */
@@ -24,6 +25,7 @@ typedef struct governance_orders {
     json_t *homeless;  /* names of what cannot be given, because the person has no account in that
                           directory */
     const char *first; /* the first task, NULL: none */
+    const char *left;  /* who is to be given access and may not sign in; NULL: nobody */
 } governance_orders;
 
 typedef struct governance_role_act {

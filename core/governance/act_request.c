@@ -8,6 +8,7 @@
 #include "core/cache/groups.h"
 #include "core/governance/act.h"
 #include "core/governance/decision.h"
+#include "core/governance/named.h"
 
 ida_kind governance_act_request(store *s, ida_ctx *c, governance_request_act *act)
 {
@@ -22,6 +23,7 @@ ida_kind governance_act_request(store *s, ida_ctx *c, governance_request_act *ac
     if (!kind) {
         act->upn = user->upn;
         act->about = service.name;
+        act->orders.left = user->enabled ? NULL : user->upn;
     }
     return kind;
 }
@@ -35,16 +37,20 @@ static ida_kind refuse(ida_ctx *c, const char *reason)
 static ida_kind check_approver(store *s, ida_ctx *c, const ida_access_request *request,
                                governance_request_act *act)
 {
-    const char *key = ida_fold_address(c->pool, act->approver);
     const char *shown = ida_clean(c->pool, act->approver, strlen(act->approver), 256);
-    const json_t *approvers = ida_json_load(c->pool, request->approvers), *one;
-    ida_user *user;
+    const json_t *approvers = ida_json_load(c->pool, request->approvers), *one, *known;
+    ida_user *user = NULL;
     const char *named = "nobody";
     size_t i;
     int eligible = 0;
+    ida_kind kind = governance_named(s, c, act->by.tenant, &known);
+    kind = kind ? kind : governance_act_person(s, c, act->by.tenant, act->approver, &user);
+    if (kind && kind != IDA_NOT_FOUND) {
+        return kind;
+    }
     json_array_foreach ((json_t *)approvers, i, one) {
         const char *approver = json_is_string(one) ? json_string_value(one) : "";
-        eligible |= strcmp(ida_fold_address(c->pool, approver), key) == 0;
+        eligible |= governance_named_means(c->pool, known, approver, user, act->approver);
         named = i ? apr_pstrcat(c->pool, named, ", ", approver, NULL) : approver;
     }
     if (!eligible) {
@@ -52,7 +58,6 @@ static ida_kind check_approver(store *s, ida_ctx *c, const ida_access_request *r
                  request->service, named);
         return refuse(c, "notEligible");
     }
-    ida_kind kind = governance_act_person(s, c, act->by.tenant, act->approver, &user);
     if (kind == IDA_NOT_FOUND) {
         ida_fail(c, IDA_FORBIDDEN, "%s", c->message);
         return refuse(c, "personUnknown");
@@ -69,6 +74,7 @@ static ida_kind check_approver(store *s, ida_ctx *c, const ida_access_request *r
         return refuse(c, "ownRequest");
     }
     act->decided_by = kind ? NULL : user->upn;
+    act->by.approver_id = kind ? NULL : user->id;
     return kind;
 }
 

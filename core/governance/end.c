@@ -9,11 +9,14 @@
 #define RESET_TRIES 10
 
 /* A row goes before the one that it refers to. Tasks take payloads, steps and events along. */
-static const db_statement in_main[] = {
-    STMT_end_api_key,       STMT_end_idempotency, STMT_end_user_lock,      STMT_end_reservation,
-    STMT_end_workflow_run,  STMT_end_task,        STMT_end_notification,   STMT_end_access_request,
-    STMT_end_access_grant,  STMT_end_access_end,  STMT_end_access_service, STMT_end_role_assignment,
-    STMT_end_role_template, STMT_end_workflow,    STMT_end_directory_check};
+static const db_statement in_main[] = {STMT_end_api_key,        STMT_end_idempotency,
+                                       STMT_end_user_lock,      STMT_end_reservation,
+                                       STMT_end_workflow_run,   STMT_end_task,
+                                       STMT_end_notification,   STMT_end_access_request,
+                                       STMT_end_access_grant,   STMT_end_access_end,
+                                       STMT_end_access_service, STMT_end_role_assignment,
+                                       STMT_end_role_template,  STMT_end_workflow,
+                                       STMT_end_named_account,  STMT_end_directory_check};
 /* What the reset of a directory leaves, but for numbers. */
 static const db_statement in_cache[] = {STMT_end_membership_lost, STMT_end_person_segment};
 

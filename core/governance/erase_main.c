@@ -180,9 +180,14 @@ ida_kind governance_erase_main(store *s, ida_ctx *c, const governance_traces *tr
 
 ida_kind governance_erase_in_document(store *s, ida_ctx *c, const governance_traces *t, int *named)
 {
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_erase_see_document,
-                               DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T("[]")), &r);
-    *named = !kind && r.rows > 0;
+    /* A name of the document may be an address that the person has no more. */
+    static const db_statement seen[] = {STMT_erase_see_document, STMT_erase_see_named};
+    ida_kind kind = IDA_OK;
+    *named = 0;
+    for (size_t i = 0; !kind && i < sizeof seen / sizeof *seen; i++) {
+        db_result r;
+        kind = store_read(s, c, seen[i], DB_ARGS(DB_T(t->tenant), DB_T(t->marks), DB_T("[]")), &r);
+        *named |= !kind && r.rows > 0;
+    }
     return kind;
 }

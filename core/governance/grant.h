@@ -91,9 +91,9 @@ typedef struct access_order {
     const access_grantor *by;
     const access_item *items; /* those of another directory are left out */
     int count;
-    const char *username, *label; /* who asked */
-    const char *via;              /* how: rest console command workflow */
-    const char *approved_by;      /* of a request; otherwise NULL */
+    const char *username, *label;             /* who asked */
+    const char *via;                          /* how: rest console command workflow */
+    const char *approved_by, *approved_by_id; /* of a request; otherwise NULL */
 } access_order;
 
 /* Inside a transaction under the tenant's lock. *task_id stays NULL when no item is of that

@@ -35,6 +35,7 @@ typedef struct ida_page {
                                    at least so many */
     int64_t as_of;              /* time of the rows: now, or what ida_page_as_of sets */
     apr_hash_t *known;          /* people by ID or UPN: ida_op_known_person */
+    const json_t *named;        /* ida_op_known_approver */
     ida_call *call;
     const json_t *filters;
     const ida_position *rest; /* after which the list continues; NULL: after the last item */

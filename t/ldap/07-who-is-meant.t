@@ -10,7 +10,7 @@ use Idadmin::Test;
 use Idadmin::Test::Tls ();
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Stack;
-use Idadmin::Test::Times qw(step wall);
+use Idadmin::Test::Times qw(outcomes step wall);
 use Idadmin::Test::Workflows qw(act workflow);
 
 my $d = $Idadmin::Test::Slapd::domain;
@@ -346,6 +346,170 @@ sub mail_to_a_manager {
         'one created again under the address is somebody else');
 }
 
+# Names of the tenant document mean the person whom they meant when it was applied.
+sub decide {
+    my ($as, $request) = @_;
+    return $stack->post('/v1/api/access-request/decision', { requestId => $request,
+        decision => 'approve', approver => upn($as) }, key => 'tickets');
+}
+
+sub ask_for_crm {
+    my ($who) = @_;
+    $stack->ctl_ok('request', 'create', 'nordic', 'CRM', upn($who));
+    my ($open) = grep { $_->{requester}{userPrincipalName} eq upn($who) }
+        @{ $stack->get('/v1/api/approvals')->{json}{data}{items} };
+    return $open;
+}
+
+sub document {
+    my (%more) = @_;
+    return $stack->tenant_document(
+        modules => { publicApi => JSON::PP::true, accessGovernance => JSON::PP::true },
+        directories => { onPremises => $stack->directory_document(protectedAccounts =>
+            [upn('vip'), Idadmin::Test::Slapd::user_dn('bydn')]) },
+        accessCatalog => [{ service => 'CRM', group => 'CRM admins',
+            approvers => [upn('dec.ide'), upn('second')] }],
+        workflows => [workflow('Mover', 'userUpdate',
+            act(sendEmail => to => upn('dec.ide'), subject => 's', body => 'b'))], %more);
+}
+
+sub names_of_the_document {
+    $stack->slapd->add_user($_) for qw(dec.ide vip bydn ann.asks bob.asks second);
+    sync();
+    $stack->apply_tenant(document());
+    $stack->worker->expect_log(qr/IDA0340|IDA0317|IDA0316/);
+    my ($first, $other) = map { ask_for_crm($_) } qw(ann.asks bob.asks);
+    my $id = id_of('dec.ide');
+    for my $uid (qw(dec.ide vip)) {
+        change($uid, "replace: mail\nmail: " . upn("$uid.moved") . "\n");
+        $stack->slapd->add_user("$uid.namesake", mail => upn($uid));
+    }
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::user_dn('bydn')
+        . "\nchangetype: modrdn\nnewrdn: uid=bydn.moved\ndeleteoldrdn: 1\n");
+    sync();
+    my ($shown) = grep { $_->{id} eq $first->{id} }
+        @{ $stack->get('/v1/api/approvals')->{json}{data}{items} };
+    is($shown->{eligibleApprovers}[0]{id}, $id, 'who may decide is who was named');
+    is(decide('dec.ide', $first->{id})->{status}, 403, 'the namesake approves nothing');
+    my $answer = decide('dec.ide.moved', $first->{id});
+    is($answer->{status}, 200, 'the person named does') or diag $answer->{body};
+    my $task = $stack->wait_task($answer->{json}{data}{taskIds}[0]);
+    is(outcomes($task)->{grantAccess} // $task->{state}, 'done', 'which the worker accepts')
+        or diag explain $task;
+    ok((grep {/ann\.asks/} $stack->slapd->members('CRM admins')), 'the access is given');
+    for my $protected (upn('vip.moved'), upn('bydn')) {
+        $answer = $stack->delete('/v1/api/user',
+            { userPrincipalName => $protected, time => '00:00' });
+        $task = $stack->wait_task($answer->{json}{data}{taskId}, states => [qw(failed done)])
+            if $answer->{status} == 200;
+        like(json_text($task // $answer->{json}), qr/protectedAccounts/,
+            "$protected stays protected under another name");
+    }
+    $task = $stack->wait_task($stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => upn('second'), city => 'Lund' })->{json}{data}{taskId});
+    is(scalar($smtp->mail(upn('dec.ide.moved'))), 1, 'a recipient is who was named')
+        or diag explain $task;
+    is(scalar($smtp->mail(upn('dec.ide'))), 0, 'not who has the address now');
+    my $check = $stack->{worker}->run('--check', 'nordic');
+    for my $uid (qw(dec.ide vip)) {
+        my $line = qr/\Q@{[ upn($uid) ]}\E means \Q@{[ upn("$uid.moved") ]}\E \(ID/;
+        like($check->{out}, $line, "the check says that $uid is another's name");
+        like($stack->ctl('doctor')->{out}, $line, 'so does the doctor');
+        ok(within(sub { $stack->worker->log_text =~ /IDA0340.*$line/ }), 'and the log');
+    }
+
+    # The document is applied again: the names keep to their people, until they were taken out.
+    $stack->apply_tenant(document(name => 'Nordic again'));
+    is(decide('dec.ide', $other->{id})->{status}, 403, 'another change rebinds nothing');
+    $stack->apply_tenant(document(accessCatalog => [], workflows => []));
+    $answer = $stack->apply_tenant(document());
+    is(decide('dec.ide.moved', $other->{id})->{status}, 403, 'a name taken out and put back');
+    offboard(upn('dec.ide'));
+    is(decide('dec.ide', $other->{id})->{status}, 403, 'a leaver decides nothing');
+    $check = $stack->{worker}->run('--check', 'nordic');
+    like($check->{out}, qr/\Q@{[ upn('dec.ide') ]}\E is somebody who has left/, 'and is named');
+    $stack->apply_tenant(document(accessCatalog => [{ service => 'CRM', group => 'CRM admins',
+        approvers => [upn('coming')] }]));
+    $check = $stack->{worker}->run('--check', 'nordic');
+    like($check->{out}, qr/\Q@{[ upn('coming') ]}\E is the name of nobody/, 'as is nobody');
+
+    # A row put in by hand gives nothing.
+    $stack->slapd->add_user('coming');
+    sync();
+    my ($accounts) = map { $_->[0] } $stack->sql('SELECT accounts FROM named_account');
+    like($accounts, qr/\Q@{[ id_of('coming') ]}\E/, 'a name is resolved when it is first seen');
+    $accounts =~ s/\Q@{[ id_of('coming') ]}\E/@{[ id_of('ann.asks') ]}/;
+    $stack->sql("UPDATE named_account SET accounts = '$accounts'");
+    $stack->ctl_ok('request', 'create', 'nordic', 'CRM', upn('elin.strand'));
+    my ($open) = grep { $_->{requester}{userPrincipalName} eq upn('elin.strand') }
+        @{ $stack->get('/v1/api/approvals')->{json}{data}{items} };
+    is(decide('ann.asks', $open->{id})->{status}, 403, 'a forged row makes no approver');
+}
+
+# Somebody who has left is used for nothing without a word.
+sub leavers {
+    $stack->slapd->add_user($_) for qw(lead heir.less rep.one asks.late);
+    change('rep.one', 'add: manager' . "\nmanager: " . Idadmin::Test::Slapd::user_dn('heir.less')
+        . "\n");
+    $stack->apply_tenant(document(roleTemplates => [{ name => 'Seller', groups => ['Sales team'] }],
+        accessCatalog => [{ service => 'CRM', group => 'CRM admins',
+            approvers => [upn('second')] }],
+        workflows => [workflow('Leaver', 'userDelete',
+            act(transferReports => to => upn('lead')))]));
+    my $open = ask_for_crm('asks.late');
+    offboard(upn('lead'));
+    change('asks.late', "add: pwdEndTime\npwdEndTime: 20200101000000Z\n");
+    my $warned = qr/account of \S+ is disabled: unless it is enabled by then/;
+    my $hired = hire('Leads', 'lead');
+    like(json_text($hired->{warnings}), $warned, 'as manager of a hire');
+    my $answer = $stack->call(PATCH => '/v1/api/user',
+        json => { userPrincipalName => upn('rep.one'), manager => upn('lead') });
+    like(json_text($answer->{json}{data}{warnings}), $warned, 'as manager by PATCH');
+    my $task = $stack->wait_task($answer->{json}{data}{taskId}, states => ['failed']);
+    like($task->{error}, qr/manager \S+ has left/, 'which is not carried out');
+    $task = $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => upn('heir.less'), time => '00:00' })->{json}{data}{taskId},
+        states => [qw(failed done attention)]);
+    like(step($task, 'Leaver/1 transferReports')->{detail},
+        qr/^The reports of heir\.less\S+ \(1\) stay: lead\S+ has left/, 'as heir of reports');
+    $answer = decide('second', $open->{id});
+    like(json_text($answer->{json}{data}{warnings}), $warned, 'as requester');
+    $task = $stack->wait_task($answer->{json}{data}{taskIds}[0], states => ['failed']);
+    like($task->{error}, qr/not given: asks\.late\S+ has left/, 'who is given nothing');
+    my $hygiene = sub { $stack->get('/v1/api/hygiene')->{json}{data}{sections}{ $_[0] } };
+    my $orphans = $hygiene->('reportsToLeavers');
+    is_deeply([sort map { $_->{userPrincipalName} } @{ $orphans->{items} }],
+        [sort map { upn($_) } qw(ny.ett rep.one)], 'whom the hygiene report names');
+    is($orphans->{count}, 2, 'and counts');
+    my $stuck = ask_for_crm('rep.one');
+    ok(!(grep { $_->{requestId} eq $stuck->{id} }
+        @{ ($hygiene->('undecidableRequests') // {})->{items} // [] }),
+        'a request that somebody can decide');
+    change('second', "add: pwdEndTime\npwdEndTime: 20200101000000Z\n");
+    my $undecidable = $hygiene->('undecidableRequests');
+    is_deeply([map {"$_->{requestId} $_->{service} $_->{userPrincipalName}"}
+        grep { $_->{requestId} eq $stuck->{id} } @{ $undecidable->{items} }], ["$stuck->{id} CRM " . upn('rep.one')],
+        'one that nobody can decide');
+    my $role = $stack->ctl('role', 'assign', 'nordic', 'Seller', upn('asks.late'), '--json');
+    like(json_text($role->{json}), $warned, 'by role assign');
+    ok(!(grep {/asks\.late/} $stack->slapd->members('CRM admins'),
+        $stack->slapd->members('Sales team')), 'no group has the leaver');
+}
+
+# The address of an account that is gone is another's: the advice can be followed.
+sub advice {
+    $stack->slapd->add_user('gone.one');
+    sync();
+    $stack->call(PATCH => '/v1/api/user', json => { userPrincipalName => upn('gone.one'),
+        city => 'Lund', date => '2030-01-01' });
+    $stack->slapd->delete_entry(Idadmin::Test::Slapd::user_dn('gone.one'));
+    $stack->slapd->add_user('gone.two', mail => upn('gone.one'));
+    sync();
+    my $answer = $stack->delete('/v1/api/user', { userPrincipalName => upn('gone.one') });
+    is($answer->{status}, 409, 'refused');
+    like($answer->{body}, qr/no longer has.*or cancel that task\./, 'with what can be done');
+}
+
 on_one_engine {
     $stack = Idadmin::Test::Stack->new(engine => $_[0],
         worker => { options => [$smtp->options(from => 'identity@nordic.example')] }, slapd => {
@@ -366,6 +530,9 @@ on_one_engine {
     subtest 'one address of two' => \&one_address_of_two;
     subtest 'manager by ID'      => \&manager_of_a_shared_address;
     subtest 'mail to a manager'  => \&mail_to_a_manager;
+    subtest 'names of the document' => \&names_of_the_document;
+    subtest 'leavers'            => \&leavers;
+    subtest 'advice'             => \&advice;
     subtest 'addresses of one'   => \&addresses_of_one;
     subtest 'evidence by ID'     => \&evidence_by_id;
     subtest 'classes of groups'  => \&classes_of_groups;

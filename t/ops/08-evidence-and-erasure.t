@@ -176,6 +176,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'access_grant tenant_id directory kind item source source_id name state task_id',
         'access_request tenant_id id service group_name group_id state task_id',
     'access_service tenant_id name group_name approvers',
+    'named_account tenant_id accounts proof',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
     'audit_check tenant_id', 'audit.forwarded tenant_id owner',

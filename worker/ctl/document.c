@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/json.h"
+#include "core/governance/named.h"
 #include "core/store/audit.h"
 #include "core/store/directory.h"
 #include "core/store/tenant.h"
@@ -214,7 +215,13 @@ static ida_kind apply_in(store *s, ida_ctx *c, void *baton)
                         "nothing was done, run the command again.",
                         work->tenant->id);
     }
-    kind = store_tenant_put(s, c, work->tenant, &work->after);
+    const json_t *named = ida_json_keep(c->pool, json_object());
+    kind = work->distrust ? IDA_OK : governance_named(s, c, work->tenant->id, &named);
+    json_array_clear(work->names); /* the transaction may be repeated */
+    kind = kind ? kind : store_tenant_put(s, c, work->tenant, &work->after);
+    kind = kind ? kind
+                : governance_named_settle(s, c, work->tenant, work->after.revision, named,
+                                          work->names);
     kind = kind ? kind : store_setting_set(s, c, IDA_SEAL_KEY_SETTING, work->key_name);
     if (kind) {
         return kind;
@@ -314,6 +321,7 @@ ida_kind ctl_document_store(ctl_document *work, store *s)
 {
     ida_ctx *c = work->ctl->c;
     ctl_document_compare(work);
+    work->names = ida_json_keep(c->pool, json_array());
     ida_kind kind = seal(work);
     kind = kind ? kind : store_transaction(s, c, apply_in, work);
     /* Only after the commit: a note of a revision that was never stored would make the present

@@ -29,8 +29,9 @@ static void report(ctl_call *ctl, const ctl_document *work)
     };
     const json_t *changes = work->changes;
     int created = work->created;
-    json_t *document = json_pack("{s:s, s:b, s:O, s:s?}", "companyId", work->tenant->id, "created",
-                                 created, "changes", changes, "notTakenOver", work->distrust);
+    json_t *document = json_pack("{s:s, s:b, s:O, s:O?, s:s?}", "companyId", work->tenant->id,
+                                 "created", created, "changes", changes, "names", work->names,
+                                 "notTakenOver", work->distrust);
     if (work->dry) {
         json_object_set_new(document, "dryRun", json_true());
     }
@@ -53,6 +54,9 @@ static void report(ctl_call *ctl, const ctl_document *work)
             ctl_say(ctl, "  %s: %s -> %s%s", ida_json_string(change, "member"),
                     value_text(ctl, before, most), value_text(ctl, after, most),
                     json_equal(before, after) ? " (the same)" : "");
+        }
+        json_array_foreach (work->names, i, change) {
+            ctl_say(ctl, "Look at %s.", json_string_value(change));
         }
     }
     json_decref(document);

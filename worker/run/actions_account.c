@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/governance/named.h"
 #include "worker/run/actions.h"
 
 /* Evaluates the answer to a change of the account: the cache first, then the text of the step. */
@@ -170,7 +171,7 @@ static step_end transfer(run *r, const reports_call *reports, const meant *heir)
         manager_call call = {.user_id = reports->ids[i], .upn = key};
         directory_error e = {.class = DIRECTORY_INVALID,
                              .message = "the new manager would be their own"};
-        int self = heir->user && run_meant_is(heir->user, call.user_id);
+        int self = heir->user && governance_user_is(heir->user, call.user_id);
         step_end end = self ? STEP_ON : set_manager(r, &call, &e);
         if (end != STEP_ON) {
             return end;
@@ -229,7 +230,8 @@ step_end action_transfer_reports(run *r)
         return step_fails(r, "%s has no manager who could take over the reports (%d).", p.upn,
                           reports.count);
     }
-    if (to.user ? run_meant_is(to.user, r->account->object_id) : strcasecmp(to.named, p.upn) == 0) {
+    if (to.user ? governance_user_is(to.user, r->account->object_id)
+                : strcasecmp(to.named, p.upn) == 0) {
         return step_fails(r,
                           "The reports of %s (%d) cannot be taken over by the same person: name "
                           "another one in the action.",

@@ -234,6 +234,19 @@ const char *run_person_address(run *r, const person *p, const char *recipient, s
             return NULL;
         }
         address = strcmp(recipient, "{mail}") == 0 ? p->mail : p->upn;
+    } else {
+        meant m = {0};
+        *end = run_meant_document(r, recipient, &m);
+        if (*end == STEP_ON && m.known && m.fault) {
+            *end = step_fails(r,
+                              "The mail would go to %s, which means a person who is not to have "
+                              "it: %s",
+                              recipient, m.fault);
+        }
+        if (*end != STEP_ON) {
+            return NULL;
+        }
+        address = m.moved ? first(r->pool, m.user->mail, NULL) : recipient;
     }
     const char *fault = mail_address_fault(address);
     if (fault) {

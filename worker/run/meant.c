@@ -5,6 +5,7 @@
 
 #include "core/base/json.h"
 #include "core/cache/freshness.h"
+#include "core/governance/named.h"
 #include "core/queue/change.h"
 
 static step_end look(run *r, const char *key, ida_user **user)
@@ -35,7 +36,7 @@ static step_end is_gone(run *r, meant *m, const char *id)
 
 step_end run_meant(run *r, const char *named, const char *id, meant *m)
 {
-    *m = (meant){.named = named ? named : id};
+    *m = (meant){.named = named ? named : id, .known = id != NULL};
     step_end end = look(r, id ? id : named, &m->user);
     if (end == STEP_ON && !m->user && id) {
         return is_gone(r, m, id);
@@ -62,17 +63,25 @@ step_end run_meant_manager(run *r, const json_t *stored, meant *m)
 
 step_end run_meant_document(run *r, const char *named, meant *m)
 {
-    return run_meant(r, named, NULL, m);
+    const json_t *known;
+    ida_ctx *c = run_ctx(r);
+    if (governance_named(r->main, c, r->task->tenant, &known)) {
+        return step_later(r, "Whom %s means cannot be read from the store: %s", named,
+                          c->message ? c->message : "away");
+    }
+    step_end end = run_meant(r, named,
+                             governance_named_id(r->pool, known, GOVERNANCE_PERSON, named), m);
+    ida_user *holder = NULL;
+    if (end == STEP_ON && m->known && m->user) {
+        end = look(r, named, &holder);
+        m->moved = !holder || strcmp(holder->id, m->user->id) != 0;
+    }
+    return end;
 }
 
 const char *run_meant_shown(const meant *m)
 {
     return m->user && m->user->upn ? m->user->upn : m->named;
-}
-
-int run_meant_is(const ida_user *user, const char *id)
-{
-    return id && (strcmp(user->id, id) == 0 || (user->other_id && strcmp(user->other_id, id) == 0));
 }
 
 const char *run_meant_here(run *r, const meant *m)

@@ -9,6 +9,8 @@
 typedef struct meant {
     const char *named; /* as it was written: an address or an ID */
     ida_user *user;    /* NULL: the cache does not know them */
+    int known;         /* 1: by ID */
+    int moved;         /* 1: the person has another address now than `named` */
     const char *fault; /* why nothing may be given to them, as a sentence; NULL: nothing */
 } meant;
 
@@ -21,8 +23,6 @@ step_end run_meant_manager(run *r, const json_t *stored, meant *m);
 step_end run_meant_document(run *r, const char *named, meant *m);
 /* The present address, for people. */
 const char *run_meant_shown(const meant *m);
-/* 1 when the ID is that of one of the person's accounts. */
-int run_meant_is(const ida_user *user, const char *id);
 /* What the account's directory finds the person by: the ID of an account there, else the address.
  */
 const char *run_meant_here(run *r, const meant *m);

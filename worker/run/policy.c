@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
+#include "core/governance/named.h"
 #include "worker/run/session.h"
 
 /* The entry of a list of the sealed document that has this name. */
@@ -75,23 +75,27 @@ static int lists_license(const json_t *names, const access_item *item)
     return listed;
 }
 
-static int may_approve(run *r, ida_ctx *c, const json_t *service)
+static ida_kind may_approve(run *r, store *s, ida_ctx *c, const json_t *service, int *may)
 {
-    const char *by = ida_json_string(ida_json_load(c->pool, r->task->payload), "approvedBy");
-    const json_t *one;
+    const json_t *payload = ida_json_load(c->pool, r->task->payload), *one, *known;
+    const char *by = ida_json_string(payload, "approvedBy"),
+               *id = ida_json_string(payload, "approvedById");
+    ida_user *user = NULL;
     size_t i;
-    int may = !by; /* decided before that was written down */
+    *may = !by; /* decided before that was written down */
+    ida_kind kind = by ? governance_named(s, c, r->task->tenant, &known) : IDA_OK;
+    kind = kind || !by ? kind : cache_user_mentioned(s, c, r->task->tenant, id ? id : by, &user);
     json_array_foreach (json_object_get(service, "approvers"), i, one) {
-        may |= by && strcmp(ida_fold_address(c->pool, json_string_value(one)),
-                            ida_fold_address(c->pool, by)) == 0;
+        *may |= !kind && by &&
+                governance_named_means(c->pool, known, json_string_value(one), user, by);
     }
-    return may;
+    return kind;
 }
 
 ida_kind run_item_fault(run *r, store *s, ida_ctx *c, const access_grantor *by,
                         const access_item *item, const char **why)
 {
-    int of_request = by->source == governance_by_request, listed = 0;
+    int of_request = by->source == governance_by_request, listed = 0, may = 1;
     const json_t *sealed = of_request ? entry(r, "accessCatalog", "service", by->name)
                                       : entry(r, "roleTemplates", "name", by->name);
     json_t *names = of_request ? ida_json_keep(c->pool, json_array())
@@ -106,16 +110,29 @@ ida_kind run_item_fault(run *r, store *s, ida_ctx *c, const access_grantor *by,
     } else {
         kind = lists_group(s, c, r->task->tenant, names, item, &listed);
     }
+    kind = kind || !of_request || !listed ? kind : may_approve(r, s, c, sealed, &may);
     if (!kind && !listed) {
         *why = ida_printf(c->pool,
                           "the sealed tenant document does not say that the %s %s grants %s: it "
                           "was removed from the document, or the store was changed by hand",
                           of_request ? "service" : "role template", by->name, item->name);
-    } else if (!kind && of_request && !may_approve(r, c, sealed)) {
+    } else if (!kind && !may) {
         *why = ida_printf(c->pool,
                           "the sealed tenant document does not name who approved the request as "
                           "an approver of %s",
                           by->name);
+    }
+    ida_user *user = NULL;
+    /* A workflow prepares accounts that are enabled later. */
+    int asked = strcmp(r->task->via, "workflow") != 0 && r->account->object_id;
+    kind = kind || *why || !asked
+               ? kind
+               : cache_user_mentioned(s, c, r->task->tenant, r->account->object_id, &user);
+    if (!kind && user && !user->enabled) {
+        *why = ida_printf(c->pool,
+                          "%s has left: the account is disabled. Enable it and retry the task, or "
+                          "take the access back",
+                          user->upn);
     }
     return kind;
 }

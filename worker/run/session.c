@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/governance/named.h"
 #include "core/store/tenant.h"
 #include "worker/hold/crash.h"
 
@@ -120,8 +121,29 @@ static directory_class open_session(session_cache *cache, session *s, directory_
     return run_session_renew(cache, s, e);
 }
 
-static directory_class taken(session_cache *cache, session *s, session **out)
+/* A protected account is the directory's ID too: it stays protected under another name. A
+ * connector reads the document's list at each change. */
+static directory_class taken(session_cache *cache, store *main, apr_pool_t *pool, session *s,
+                             session **out, directory_error *e)
 {
+    ida_ctx *c = worker_ctx(cache->w, pool);
+    json_t *list = json_object_get(s->tenant->directory[s->kind], "protectedAccounts");
+    const json_t *named;
+    if (json_array_size(list) && governance_named(main, c, s->tenant_id, &named)) {
+        return refuse(e, DIRECTORY_LOCAL, "The protected accounts cannot be read from the store.");
+    }
+    for (size_t i = 0, count = json_array_size(list); i < count; i++) {
+        const char *id = governance_named_id(pool, named, ida_directory_name(s->kind),
+                                             json_string_value(json_array_get(list, i)));
+        size_t at = 0;
+        while (id && at < json_array_size(list) &&
+               strcmp(json_string_value(json_array_get(list, at)), id) != 0) {
+            at++;
+        }
+        if (id && at == json_array_size(list)) {
+            json_array_append_new(list, json_string(id));
+        }
+    }
     s->used_at = ida_monotonic(&cache->w->env);
     *out = s;
     return DIRECTORY_OK;
@@ -157,7 +179,7 @@ directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *p
     tidy(cache);
     session *old = known(cache, tenant, kind);
     if (old && stands(cache, main, pool, old)) {
-        return taken(cache, old, out);
+        return taken(cache, main, pool, old, out, e);
     }
     apr_pool_create(&fresh, NULL);
     session *s = apr_pcalloc(fresh, sizeof *s);
@@ -181,5 +203,5 @@ directory_class run_session_get(session_cache *cache, store *main, apr_pool_t *p
     s->next = cache->first;
     cache->first = s;
     cache->count++;
-    return taken(cache, s, out);
+    return taken(cache, main, pool, s, out, e);
 }

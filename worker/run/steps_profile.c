@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/person.h"
+#include "core/governance/named.h"
 #include "core/model/unsupported.h"
 #include "core/queue/change.h"
 #include "core/queue/claim.h"
@@ -229,7 +230,7 @@ static const char *present_manager(run *r, const meant *wanted, const char *name
                !cache_user_details(r->main, run_ctx(r), r->task->tenant, r->account->object_id,
                                    &user, NULL);
     const char *has = made ? user->manager_upn : NULL;
-    return !has || (wanted->user ? run_meant_is(wanted->user, user->manager_id)
+    return !has || (wanted->user ? governance_user_is(wanted->user, user->manager_id)
                                  : strcmp(ida_fold_address(r->pool, has),
                                           ida_fold_address(r->pool, named)) == 0)
                ? NULL

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/queue/change.h"
 
 governance_actor ida_op_actor(const ida_call *call)
@@ -54,6 +53,14 @@ ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_ord
                                              "directory.",
                                              json_string_value(name))));
     }
+    if (orders->left) {
+        json_array_append_new(
+            warnings,
+            json_string(ida_printf(c->pool,
+                                   "The account of %s is disabled: unless it is enabled by then, "
+                                   "nothing is given.",
+                                   orders->left)));
+    }
     for (i = json_array_size(orders->tasks); i > 1; i--) { /* the audit record names all of them */
         call->remark = ida_printf(c->pool, "and task %s%s%s",
                                   json_string_value(json_array_get(orders->tasks, i - 1)),
@@ -65,26 +72,6 @@ ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_ord
     }
     json_object_set_new(call->result, "warnings", warnings);
     return call->dry_run ? plan(call, s, c, orders) : IDA_OK;
-}
-
-ida_kind ida_op_known_person(ida_page *page, const char *named, const ida_user **user)
-{
-    static const ida_user nobody;
-    const ida_call *call = page->call;
-    ida_ctx *c = call->c;
-    const char *key = ida_fold_address(c->pool, named);
-    const ida_user *found = apr_hash_get(page->known, key, APR_HASH_KEY_STRING);
-    if (!found) {
-        ida_user *u;
-        ida_kind kind = cache_user_mentioned(call->store, c, call->asked->tenant->id, named, &u);
-        if (kind) {
-            return kind;
-        }
-        found = u ? u : &nobody;
-        apr_hash_set(page->known, key, APR_HASH_KEY_STRING, found);
-    }
-    *user = found->id ? found : NULL;
-    return IDA_OK;
 }
 
 const ida_field ida_acted_members[] = {OUT_TEXT("message", ALWAYS), OUT_TEXTS("taskIds", ALWAYS),

@@ -13,10 +13,6 @@ governance_actor ida_op_actor(const ida_call *call);
 ida_kind ida_op_acted(ida_call *call, store *s, ida_ctx *c, const governance_orders *orders,
                       const char *upn, const char *message, json_t *also);
 
-/* People by ID, or by UPN if no ID was stored, each looked up once a page; *user NULL: the tenant
- * has no such person. */
-ida_kind ida_op_known_person(ida_page *page, const char *named, const ida_user **user);
-
 extern const ida_field ida_acted_members[];
 
 #endif

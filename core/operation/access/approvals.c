@@ -3,6 +3,7 @@
 #include "core/governance/governance.h"
 #include "core/operation/access/act.h"
 #include "core/operation/page.h"
+#include "core/operation/people/known.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 
@@ -11,10 +12,8 @@
 static ida_kind add_request(ida_page *page, const ida_access_request *r)
 {
     ida_call *call = page->call;
-    const json_t *named = ida_json_load(call->c->pool, r->approvers), *upn;
     json_t *shown = json_object(), *approvers = json_array();
     const ida_user *user;
-    size_t i;
     ida_page_add(page, shown, ida_place("is", r->requested_at, r->id));
     ida_kind kind = ida_op_known_person(page, r->user_id ? r->user_id : r->upn, &user);
     if (kind) {
@@ -29,20 +28,7 @@ static ida_kind add_request(ida_page *page, const ida_access_request *r)
                         json_integer((ida_now(call->c->env) - r->requested_at) / DAY_MS));
     ida_json_put(shown, "justification", r->justification);
     json_object_set_new(shown, "eligibleApprovers", approvers);
-    json_array_foreach ((json_t *)(uintptr_t)named, i, upn) {
-        /* A person who has left or may not sign in cannot decide, and neither can the requester. */
-        kind = json_is_string(upn) ? ida_op_known_person(page, json_string_value(upn), &user)
-                                   : IDA_OK;
-        if (kind) {
-            return kind;
-        }
-        if (json_is_string(upn) && user && user->enabled &&
-            !governance_request_is_own(call->c, r, user)) {
-            json_array_append_new(approvers,
-                                  ida_person_json(user->id, user->upn, user->display_name));
-        }
-    }
-    return IDA_OK;
+    return ida_op_eligible_approvers(page, r, approvers);
 }
 
 static ida_kind list(ida_call *call, store *s, ida_ctx *c)

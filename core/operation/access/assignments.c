@@ -7,6 +7,7 @@
 #include "core/operation/access/act.h"
 #include "core/operation/op.h"
 #include "core/operation/page.h"
+#include "core/operation/people/known.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 

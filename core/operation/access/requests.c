@@ -4,6 +4,7 @@
 #include "core/operation/access/act.h"
 #include "core/operation/op.h"
 #include "core/operation/page.h"
+#include "core/operation/people/known.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 
@@ -117,7 +118,7 @@ static ida_kind put_approvers(ida_page *page, const char *approvers, json_t *ite
     json_array_foreach (named, i, one) {
         const char *upn = json_string_value(one);
         const ida_user *user = NULL;
-        ida_kind kind = upn ? ida_op_known_person(page, upn, &user) : IDA_OK;
+        ida_kind kind = upn ? ida_op_known_approver(page, upn, &user) : IDA_OK;
         if (kind) {
             return kind;
         }

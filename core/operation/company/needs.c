@@ -8,6 +8,7 @@
 #include "core/base/time.h"
 #include "core/cache/person.h"
 #include "core/governance/governance.h"
+#include "core/governance/named.h"
 #include "core/operation/company/directory_json.h"
 #include "core/operation/company/health.h"
 #include "core/operation/company/overview.h"
@@ -284,14 +285,14 @@ static ida_kind key_expiring(needing *n)
 
 /* --- decisions --- */
 
-static int may_decide(ida_ctx *c, const ida_access_request *r, const ida_user *user)
+static int may_decide(ida_ctx *c, const json_t *named, const ida_access_request *r,
+                      const ida_user *user)
 {
     const json_t *approvers = ida_json_load(c->pool, r->approvers), *one;
-    const char *key = ida_fold_address(c->pool, user->upn);
     size_t i;
     json_array_foreach (approvers, i, one) {
         if (json_is_string(one) &&
-            strcmp(ida_fold_address(c->pool, json_string_value(one)), key) == 0) {
+            governance_named_means(c->pool, named, json_string_value(one), user, user->upn)) {
             return !governance_request_is_own(c, r, user);
         }
     }
@@ -302,6 +303,7 @@ ida_kind ida_requests_to_decide(ida_call *call, store *s, ida_ctx *c, int *count
                                 json_t *sample)
 {
     const ida_access_request *rows;
+    const json_t *named;
     ida_user *user;
     int total = 0;
     *count = 0;
@@ -317,8 +319,9 @@ ida_kind ida_requests_to_decide(ida_call *call, store *s, ida_ctx *c, int *count
     kind = kind ? kind
                 : governance_request_open(s, c, call->asked->tenant->id, 0, "", REQUESTS_MAX, &rows,
                                           &total);
+    kind = kind ? kind : governance_named(s, c, call->asked->tenant->id, &named);
     for (int i = 0; !kind && i < total; i++) {
-        if (!may_decide(c, &rows[i], user)) {
+        if (!may_decide(c, named, &rows[i], user)) {
             continue;
         }
         *since = *count ? *since : rows[i].requested_at;

@@ -9,11 +9,13 @@
 #include "core/cache/reports.h"
 #include "core/operation/export.h"
 #include "core/operation/page.h"
+#include "core/operation/people/known.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
 #include "core/tenant/connector.h"
 
 #define DAY_MS INT64_C(86400000)
+#define REQUESTS_MAX 200 /* open requests that are looked at */
 
 /* A section of the report. Its positions begin with `now` and the total. */
 typedef struct section {
@@ -82,15 +84,57 @@ static ida_kind idle(section *x)
     return kind;
 }
 
-static ida_kind without_manager(section *x)
+static ida_kind by_name(section *x, ida_kind (*find)(store *s, ida_ctx *c, cache_report *r,
+                                                     const cache_listed_person **rows))
 {
     const cache_listed_person *rows;
-    ida_kind kind = cache_people_unmanaged(x->s, x->c, &x->report, &rows);
+    ida_kind kind = find(x->s, x->c, &x->report, &rows);
     for (int i = 0; takes(x, kind, i); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
                      ida_place("iiss", x->now, coded(x), rows[i].name_key, rows[i].id));
     }
     goes_on(x, 1);
+    return kind;
+}
+
+static ida_kind without_manager(section *x)
+{
+    return by_name(x, cache_people_unmanaged);
+}
+
+static ida_kind report_to_leavers(section *x)
+{
+    return by_name(x, cache_people_orphaned);
+}
+
+/* Open requests none of whose approvers may decide: oldest first. */
+static ida_kind undecidable(section *x)
+{
+    const ida_access_request *rows;
+    const char *tenant = x->report.tenant;
+    int count = 0, total = 0;
+    ida_kind kind = x->page->call->asked->tenant->access_governance
+                        ? governance_request_open(x->s, x->c, tenant, 0, "", REQUESTS_MAX, &rows,
+                                                  &count)
+                        : IDA_OK;
+    for (int i = 0; !kind && i < count; i++) {
+        const ida_access_request *r = &rows[i];
+        json_t *approvers = ida_json_keep(x->c->pool, json_array());
+        kind = ida_op_eligible_approvers(x->page, r, approvers);
+        if (kind || json_array_size(approvers)) {
+            continue;
+        }
+        total++;
+        if ((r->requested_at > x->report.after_at ||
+             (r->requested_at == x->report.after_at && strcmp(r->id, x->report.after_id) > 0)) &&
+            ida_page_takes(x->page)) {
+            ida_page_add(x->page,
+                         ida_json_texts("id", r->user_id, "userPrincipalName", r->upn, "requestId",
+                                        r->id, "service", r->service, NULL),
+                         ida_place("iiis", x->now, (int64_t)0, r->requested_at, r->id));
+        }
+    }
+    x->report.total = (cache_report_count){total, count == REQUESTS_MAX};
     return kind;
 }
 
@@ -140,13 +184,10 @@ static ida_kind empty_groups(section *x)
     return kind;
 }
 
-static const char *const section_names[] = {"staleAccounts",
-                                            "emptyGroups",
-                                            "inactiveGuests",
-                                            "accountsWithoutManager",
-                                            "disabledWithAccess",
-                                            "sharedAddresses",
-                                            NULL};
+static const char *const section_names[] = {
+    "staleAccounts",          "emptyGroups",         "inactiveGuests",
+    "accountsWithoutManager", "disabledWithAccess",  "sharedAddresses",
+    "reportsToLeavers",       "undecidableRequests", NULL};
 
 static const struct {
     ida_kind (*make)(section *x);
@@ -154,7 +195,7 @@ static const struct {
     int sign_ins;     /* 1: needs the directory's record of sign-ins */
     int guests;       /* 1: lists guests, whom not every directory has */
     int if_any;       /* 1: shown only if not empty, or if requested by name */
-    int groups;       /* 1: lists groups, to which filters for people do not apply */
+    int groups;       /* 1: lists groups or requests, to which filters for people do not apply */
 } sections[] = {
     {idle, .form = "iiis", .sign_ins = 1},
     {empty_groups, .form = "iiss", .groups = 1},
@@ -162,6 +203,8 @@ static const struct {
     {without_manager, .form = "iiss"},
     {disabled_with_access, .form = "iiss"},
     {shared_addresses, .form = "iiss", .if_any = 1},
+    {report_to_leavers, .form = "iiss", .if_any = 1},
+    {undecidable, .form = "iiis", .if_any = 1, .groups = 1},
 };
 
 static json_t *unavailable(void)
@@ -269,7 +312,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
                                          1,
                         .look = (call->exported ? IDA_EXPORT_MAX : CACHE_REPORT_LOOK) + 1,
                         .total = decoded(ida_place_number(page->from, 1))};
-    r->after_text = sections[n].sign_ins ? "" : ida_place_text(page->from, 2);
+    r->after_text = strcmp(sections[n].form, "iiis") == 0 ? "" : ida_place_text(page->from, 2);
     json_t *one = json_object();
     json_object_set_new(out, section_names[n], one);
     json_object_set_new(one, "available", json_true());
@@ -303,8 +346,7 @@ static ida_kind make_report(ida_call *call, store *s, ida_ctx *c)
         for (int n = 0; section_names[n]; n++) {
             if (sections[n].groups && (wanted & (1u << n))) {
                 return ida_fail(c, IDA_BAD_REQUEST,
-                                "sections: %s lists groups, which have no department, company or "
-                                "licence",
+                                "sections: %s lists no people by department, company or licence",
                                 section_names[n]);
             }
         }
@@ -338,10 +380,14 @@ static const ida_param params[] = {
     {0},
 };
 
-static const ida_field person[] = {
-    OUT_INCLUDE(ida_person_row_members),       OUT_INTEGER("inactiveDays", OR_NULL),
-    OUT_INTEGER("membershipCount", SOMETIMES), OUT_TEXTS("licenses", SOMETIMES),
-    OUT_TEXT("sharedAddress", SOMETIMES),      OUT_END};
+static const ida_field person[] = {OUT_INCLUDE(ida_person_row_members),
+                                   OUT_INTEGER("inactiveDays", OR_NULL),
+                                   OUT_INTEGER("membershipCount", SOMETIMES),
+                                   OUT_TEXTS("licenses", SOMETIMES),
+                                   OUT_TEXT("sharedAddress", SOMETIMES),
+                                   OUT_TEXT("requestId", SOMETIMES),
+                                   OUT_TEXT("service", SOMETIMES),
+                                   OUT_END};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                   OUT_TEXT("kind", ALWAYS), OUT_TEXT("directory", SOMETIMES),
                                   OUT_END};
@@ -381,7 +427,9 @@ const ida_operation ida_op_hygiene = {
     .lists = 1,
     .description =
         "Accounts and groups to look at: stale accounts, empty groups, inactive guests, accounts "
-        "without a manager, disabled accounts with memberships or licences, shared addresses, each "
+        "without a manager, disabled accounts with memberships or licences, shared addresses, "
+        "reports to "
+        "people who have left, requests that nobody can decide, each "
         "with its count, exact unless countIsMinimum. department, company and license narrow "
         "people. Stale are enabled members whose last successful sign-in (else last sign-in, else "
         "creation) is older than staleDays, longest inactive first. Without a cloud directory the "

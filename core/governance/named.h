@@ -1,0 +1,45 @@
+/* Whom the names in a tenant document mean. A name is resolved to the directory's ID once, when
+ * the document is applied or when a completed synchronisation shows the account first, and means
+ * that account for as long as the document has the name. Role DB_REQUEST. */
+#ifndef CORE_GOVERNANCE_NAMED_H
+#define CORE_GOVERNANCE_NAMED_H
+
+#include <apr_tables.h>
+
+#include "core/cache/person.h"
+
+#define GOVERNANCE_PERSON \
+    "person" /* the place of a name; else a directory, for protectedAccounts */
+
+typedef struct governance_name {
+    const char *path, *place, *name; /* path: accessCatalog[0].approvers[1] */
+    int mail;                        /* 1: a recipient, who need not be an account */
+} governance_name;
+
+/* The names of a document: addresses, and the DNs of protected accounts. */
+const apr_array_header_t *governance_names(apr_pool_t *pool, const ida_tenant *tenant);
+
+/* What is resolved; names that are not, or whose row this process does not trust, are absent. */
+ida_kind governance_named(store *s, ida_ctx *c, const char *tenant, const json_t **named);
+/* NULL: it means who has the name now. */
+const char *governance_named_id(apr_pool_t *pool, const json_t *named, const char *place,
+                                const char *name);
+/* 1 when the name, of a person, means this one. `address`: theirs. */
+int governance_named_means(apr_pool_t *pool, const json_t *named, const char *name,
+                           const ida_user *user, const char *address);
+int governance_user_is(const ida_user *user, const char *id);
+
+/* *fault: a sentence about a name that is nobody's, somebody else's now or a leaver's; NULL: it is
+ * well. `id`: what it is resolved to, or NULL. */
+ida_kind governance_name_fault(store *s, ida_ctx *c, const char *tenant,
+                               const governance_name *name, const char *id, const char **fault);
+
+/* Resolves what can be, and forgets what the document has no more: in the transaction that stores
+ * the document. `before`: governance_named of the document that it replaces. `news` gets the
+ * faults that are new. For processes with the seal key. */
+ida_kind governance_named_settle(store *s, ida_ctx *c, const ida_tenant *tenant, int64_t revision,
+                                 const json_t *before, json_t *news);
+/* The same of the stored document, after a synchronisation. */
+ida_kind governance_named_renew(store *s, ida_ctx *c, const char *tenant, json_t *news);
+
+#endif
