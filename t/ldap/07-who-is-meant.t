@@ -400,6 +400,8 @@ sub names_of_the_document {
     for my $protected (upn('vip.moved'), upn('bydn')) {
         $answer = $stack->delete('/v1/api/user',
             { userPrincipalName => $protected, time => '00:00' });
+        like("@{ $answer->{json}{data}{warnings} // [] }", qr/is one of protectedAccounts/,
+            'as is said when the leave is asked for');
         $task = $stack->wait_task($answer->{json}{data}{taskId}, states => [qw(failed done)])
             if $answer->{status} == 200;
         like(json_text($task // $answer->{json}), qr/protectedAccounts/,

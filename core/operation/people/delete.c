@@ -107,7 +107,7 @@ static ida_kind work(ida_call *call, store *s, ida_ctx *c)
     kind = queue_task_name(s, c, task);
     kind = kind ? kind : ida_op_warn_of_brake(call, s, c, task, warnings);
     kind = kind ? kind : ida_op_warn_of_hold(call, s, c, task, warnings);
-    ida_op_warn_of_refusal(call, c, user, warnings);
+    kind = kind ? kind : ida_op_warn_of_refusal(call, s, c, user, warnings);
     kind = kind ? kind : queue(s, c, task, &moved);
     if (!kind) {
         answer(call, c, task, moved, warnings);

@@ -5,21 +5,57 @@
 
 #include "core/base/text.h"
 #include "core/cache/person.h"
+#include "core/governance/named.h"
 #include "core/store/directory.h"
 #include "core/zone/schedule.h"
 
-void ida_op_warn_of_refusal(ida_call *call, ida_ctx *c, const ida_user *user, json_t *warnings)
+/* The entry of protectedAccounts that means this person; NULL: none. */
+static const char *protecting(ida_call *call, ida_ctx *c, const json_t *named, const ida_user *user)
 {
-    if (user->anchor && !call->asked->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
-        json_array_append_new(
-            warnings, json_string(ida_printf(
-                          c->pool,
+    for (int d = 0; d < IDA_DIR_COUNT; d++) {
+        const json_t *list = json_object_get(call->asked->tenant->directory[d],
+                                             "protectedAccounts"),
+                     *one;
+        size_t i;
+        json_array_foreach ((json_t *)(uintptr_t)list, i, one) {
+            const char *name = json_string_value(one),
+                       *id = governance_named_id(c->pool, named,
+                                                 ida_directory_name((ida_directory_kind)d), name);
+            if (id ? governance_user_is(user, id)
+                   : governance_user_is(user, name) ||
+                         strcmp(ida_fold_address(c->pool, name),
+                                ida_fold_address(c->pool, user->upn ? user->upn : "")) == 0) {
+                return name;
+            }
+        }
+    }
+    return NULL;
+}
+
+ida_kind ida_op_warn_of_refusal(ida_call *call, store *s, ida_ctx *c, const ida_user *user,
+                                json_t *warnings)
+{
+    const json_t *named;
+    const char *text = NULL, *name;
+    ida_kind kind = governance_named(s, c, call->asked->tenant->id, &named);
+    if (!kind && (name = protecting(call, c, named, user)) != NULL) {
+        text = ida_printf(
+            c->pool,
+            "%s is one of protectedAccounts (%s): unless it is taken off that list by "
+            "then, nothing is done to the account.",
+            user->upn, name);
+    } else if (user->anchor && !call->asked->tenant->has_directory[IDA_DIR_ON_PREMISES]) {
+        text = ida_printf(c->pool,
                           "%s comes from an on-premises directory that the tenant does not have "
                           "(onPremisesImmutableId): unless its synchronisation has ended, the "
                           "cloud directory refuses to disable the account. Disable it on-premises. "
                           "Sessions and groups of the cloud are revoked all the same.",
-                          user->upn)));
+                          user->upn);
     }
+    if (text) {
+        json_array_append_new(warnings, json_string(text));
+    }
+    return kind;
 }
 
 ida_kind ida_op_warn_of_hold(ida_call *call, store *s, ida_ctx *c, const ida_task *task,
