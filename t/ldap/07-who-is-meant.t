@@ -490,7 +490,8 @@ sub leavers {
     change('second', "add: pwdEndTime\npwdEndTime: 20200101000000Z\n");
     my $undecidable = $hygiene->('undecidableRequests');
     is_deeply([map {"$_->{requestId} $_->{service} $_->{userPrincipalName}"}
-        grep { $_->{requestId} eq $stuck->{id} } @{ $undecidable->{items} }], ["$stuck->{id} CRM " . upn('rep.one')],
+        grep { $_->{requestId} eq $stuck->{id} } @{ $undecidable->{items} }],
+        ["$stuck->{id} CRM " . upn('rep.one')],
         'one that nobody can decide');
     my $role = $stack->ctl('role', 'assign', 'nordic', 'Seller', upn('asks.late'), '--json');
     like(json_text($role->{json}), $warned, 'by role assign');

@@ -29,9 +29,11 @@ static void report(ctl_call *ctl, const ctl_document *work)
     };
     const json_t *changes = work->changes;
     int created = work->created;
-    json_t *document = json_pack("{s:s, s:b, s:O, s:O?, s:s?}", "companyId", work->tenant->id,
-                                 "created", created, "changes", changes, "names", work->names,
-                                 "notTakenOver", work->distrust);
+    json_t *document = json_pack("{s:s, s:b, s:O, s:s?}", "companyId", work->tenant->id, "created",
+                                 created, "changes", changes, "notTakenOver", work->distrust);
+    if (json_array_size(work->names)) {
+        json_object_set(document, "names", work->names);
+    }
     if (work->dry) {
         json_object_set_new(document, "dryRun", json_true());
     }

@@ -380,14 +380,14 @@ static const ida_param params[] = {
     {0},
 };
 
-static const ida_field person[] = {OUT_INCLUDE(ida_person_row_members),
-                                   OUT_INTEGER("inactiveDays", OR_NULL),
-                                   OUT_INTEGER("membershipCount", SOMETIMES),
-                                   OUT_TEXTS("licenses", SOMETIMES),
-                                   OUT_TEXT("sharedAddress", SOMETIMES),
-                                   OUT_TEXT("requestId", SOMETIMES),
-                                   OUT_TEXT("service", SOMETIMES),
-                                   OUT_END};
+static const ida_field person[] = {
+    OUT_INCLUDE(ida_person_row_members),       OUT_INTEGER("inactiveDays", OR_NULL),
+    OUT_INTEGER("membershipCount", SOMETIMES), OUT_TEXTS("licenses", SOMETIMES),
+    OUT_TEXT("sharedAddress", SOMETIMES),      OUT_END};
+static const ida_field request[] = {OUT_TEXT("id", ALWAYS | OR_NULL),
+                                    OUT_TEXT("userPrincipalName", ALWAYS),
+                                    OUT_TEXT("requestId", ALWAYS), OUT_TEXT("service", ALWAYS),
+                                    OUT_END};
 static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                   OUT_TEXT("kind", ALWAYS), OUT_TEXT("directory", SOMETIMES),
                                   OUT_END};
@@ -398,9 +398,11 @@ static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAY
             OUT_LIST("items", SOMETIMES, item), OUT_TEXT("nextCursor", OR_NULL),       \
             OUT_TEXT("note", OR_NULL), OUT_END                                         \
     }
-static const ida_field people[] = SECTION(person), groups[] = SECTION(group);
+static const ida_field people[] = SECTION(person), groups[] = SECTION(group),
+                       requests[] = SECTION(request);
 /* Every other section lists people: declared once, because the list of tools has little room. */
 static const ida_field all_sections[] = {OUT_OBJECT("emptyGroups", SOMETIMES, groups),
+                                         OUT_OBJECT("undecidableRequests", SOMETIMES, requests),
                                          OUT_OBJECT("*", SOMETIMES, people), OUT_END};
 static const ida_field result[] = {OUT_INTEGER("staleAfterDays", ALWAYS),
                                    OUT_OBJECT("sections", ALWAYS, all_sections),
