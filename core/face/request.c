@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/similar.h"
 #include "core/base/text.h"
 
 /* Decodes application/x-www-form-urlencoded text of `len` bytes; NULL if an escape is invalid or
@@ -88,10 +89,15 @@ static void read_idempotency(ida_ctx *c, const ida_rest_request *request)
 /* If it were ignored, the change would be made. */
 static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
 {
+    static const struct {
+        const char *name;
+    } members[] = {{"dryRun"}, {NULL}};
     const char *name;
     json_t *value;
+    ida_look look;
     json_object_foreach (body, name, value) {
-        if (strcasecmp(name, "dryRun") == 0) {
+        ida_look_at(name, &look);
+        if (ida_meant(members, sizeof *members, &look, 1)) {
             ida_fault_add(c, "dryRun",
                           "is a parameter of the query (?dryRun=true), not a member of the body");
         }

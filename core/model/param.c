@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/similar.h"
 #include "core/base/text.h"
 
-#define WARNINGS_MAX 20
 #define NAME_SHOWN_MAX 64 /* bytes of an unknown member's name in a warning */
 
 const ida_param *ida_param_find(const ida_param *params, const char *name)
@@ -115,80 +115,74 @@ void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
 
 /* --- unknown members --- */
 
-#define SPELLING_MAX \
-    40 /* letters of a name that is compared with known ones; longer ones are not */
-
-/* A name without case, blanks, hyphens and underscores. 0 when it is too long to be meant for a
- * known one. */
-static size_t spelling(const char *name, char *out)
+static const char *written(ida_ctx *c, const ida_param *members, const char *name,
+                           const ida_look *look)
 {
-    size_t len = 0;
-    for (; *name; name++) {
-        if (strchr(" -_", *name)) {
-            continue;
-        }
-        if (len == SPELLING_MAX) {
-            return 0;
-        }
-        out[len++] = (char)tolower((unsigned char)*name);
-    }
-    return len;
+    const char *known = ida_meant(members, sizeof *members, look, 1);
+    return known ? ida_printf(c->pool, ": it is written \"%s\"%s", known,
+                              ida_is_plain(name, strlen(name))
+                                  ? ""
+                                  : ", in plain letters and without signs that are not seen")
+                 : NULL;
 }
 
-/* One letter more, less or another one, or two neighbours exchanged. */
-static int one_letter_off(const char *a, size_t a_len, const char *b, size_t b_len)
+const char *ida_param_written(ida_ctx *c, const ida_param *members, const char *name)
 {
-    if (a_len < b_len) {
-        return one_letter_off(b, b_len, a, a_len);
-    }
-    size_t same = 0, behind = 0;
-    while (same < b_len && a[same] == b[same]) {
-        same++;
-    }
-    while (behind < b_len - same && a[a_len - 1 - behind] == b[b_len - 1 - behind]) {
-        behind++;
-    }
-    size_t a_rest = a_len - same - behind, b_rest = b_len - same - behind;
-    int exchanged = a_rest == 2 && b_rest == 2 && a[same] == b[same + 1] && a[same + 1] == b[same];
-    return (a_rest <= 1 && b_rest <= 1) || exchanged;
+    ida_look look;
+    ida_look_at(name, &look);
+    return written(c, members, name, &look);
 }
 
-/* The known member that this name was likely meant for, NULL when there is none. */
-static const char *meant(const ida_param *members, const char *name)
+static int tells_day(const ida_look *look)
 {
-    char given[SPELLING_MAX], known[SPELLING_MAX];
-    size_t len = spelling(name, given);
-    for (; len && members->name; members++) {
-        if (one_letter_off(given, len, known, spelling(members->name, known))) {
-            return members->name;
+    static const char *const words[] = {"date", "day", "start", "end"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (ida_look_holds(look, words[i])) {
+            return 1;
         }
     }
-    return NULL;
+    return 0;
+}
+
+/* What is to happen on a day that has another name here would happen at once. */
+static int is_undated(ida_ctx *c, const json_t *body, const ida_param *members)
+{
+    return ida_param_find(members, "date") && !ida_present(c->pool, ida_json_string(body, "date"));
 }
 
 void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings)
 {
     const char *name;
     json_t *ignored;
-    size_t unknown = 0;
+    size_t warned = 0, refused = 0;
+    int undated = is_undated(c, body, members);
     json_object_foreach ((json_t *)body, name, ignored) {
         if (ida_param_find(members, name)) {
             continue;
         }
-        const char *known = meant(members, name),
-                   *shown = ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX);
-        if (known || !warnings) {
-            ida_fault_add(c, shown, "is not known%s%s%s", known ? ": it is written \"" : "",
-                          known ? known : "", known ? "\"" : "");
-        } else if (++unknown <= WARNINGS_MAX) {
+        ida_look look;
+        ida_look_at(name, &look);
+        const char *rule = written(c, members, name, &look);
+        if (!rule && undated && tells_day(&look)) {
+            rule = "; if it names the day, that is \"date\" here, without which this happens at "
+                   "once; otherwise leave it out";
+        }
+        int refuse = rule || !warnings, told = (refuse ? ++refused : ++warned) <= IDA_UNKNOWN_MAX;
+        const char *shown = told ? ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX) : NULL;
+        if (refuse && !told) {
+            break; /* each costs a comparison with all known names */
+        }
+        if (refuse) {
+            ida_fault_add(c, shown, "is not known%s", rule ? rule : "");
+        } else if (told) {
             json_array_append_new(
                 warnings,
                 json_string(ida_printf(c->pool, "unknown member \"%s\" was ignored", shown)));
         }
     }
-    if (unknown > WARNINGS_MAX) {
+    if (warned > IDA_UNKNOWN_MAX) {
         json_array_append_new(warnings, json_sprintf("%zu more unknown members were ignored",
-                                                     unknown - WARNINGS_MAX));
+                                                     warned - IDA_UNKNOWN_MAX));
     }
 }
 

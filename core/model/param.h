@@ -62,9 +62,14 @@ const char *ida_param_text(ida_ctx *c, const json_t *body, const ida_param *p,
 /* All texts with a place in the struct. */
 void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
                      const char *required_rule, void *out);
-/* Checks for members that the table does not have: a fault that suggests the right spelling if
- * only case, one letter, blanks, hyphens or underscores differ ("Date" must never mean now),
- * otherwise a warning. `warnings` NULL: a fault for each. */
+#define IDA_UNKNOWN_MAX 20 /* names of one request that are refused, or warned of, one by one */
+
+/* For a name that the table does not have: `: it is written "date"` of the row whose name looks the
+ * same but for one letter (core/base/similar.h); NULL: there is none. */
+const char *ida_param_written(ida_ctx *c, const ida_param *members, const char *name);
+/* Checks for members that the table does not have: a fault for one that is written like a known one
+ * ("Date" must never mean now), or that may tell the day where the body has none; otherwise a
+ * warning. `warnings` NULL: a fault for each. */
 void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members, json_t *warnings);
 
 /* Texts of the struct that are set, as an object; a new reference. And back: 0 if one is not a

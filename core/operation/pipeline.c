@@ -49,7 +49,11 @@ static ida_kind check_arguments(ida_call *call)
         }
         if (!p) {
             unknown = unknown ? unknown : ida_param_unknown(c->pool, op);
-            ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "%s", unknown);
+            const char *written = c->fault_count < IDA_UNKNOWN_MAX
+                                      ? ida_param_written(c, op->params, name)
+                                      : NULL;
+            ida_fault_add(c, ida_clean(c->pool, name, strlen(name), 64), "%s%s", unknown,
+                          written ? written : "");
             continue;
         }
         forbidden = ida_call_may(call, (ida_right)p->right) ? forbidden : p;

@@ -181,20 +181,11 @@ static int is_known(const member *members, const char *name)
     return members->name != NULL;
 }
 
-/* The member that was probably meant, for the message; NULL: none is similar. */
-static const char *similar_to(const member *members, const char *name)
-{
-    while (members->name && !ida_similar(members->name, name)) {
-        members++;
-    }
-    return members->name;
-}
-
 static void fault_unknown(ida_tenant_checking *k, const char *path, const member *members,
                           const char *name)
 {
     apr_pool_t *pool = k->c->pool;
-    const char *meant = similar_to(members, name);
+    const char *meant = ida_similar(members, sizeof *members, name);
     ida_tenant_fault(k, join(k, path, ida_clean(pool, name, strlen(name), 64)),
                      meant ? ida_printf(pool, "is not a known member; %s is one", meant)
                            : "is not a known member");

@@ -443,6 +443,7 @@ for_each_stack {
             [{ lastSignInBefore => 'yesterday' }, qr/lastSignInBefore: must be a date like/],
             [{ lastSignInBefore => '2026-02-30' }, qr/lastSignInBefore/],
             [{ name => 'x' }, qr/name: is no parameter.*it takes .*query.*limit, cursor/],
+            [{ "l\x{456}mit" => 3 }, qr/is no parameter.*it is written "limit", in plain letters/],
             [{ cursor => 'garbage' }, qr/cursor/],
             [{ limit => 0, status => 'x' }, qr/limit: .*status: /s],
         );

@@ -227,6 +227,19 @@ sub create_refusals {
     refused($stack->call(DELETE => '/v1/api/user', json => { userPrincipalName =>
         "eva.berg\@nordic.example", Date => '2030-06-30' }), 400, 'BAD_REQUEST',
         qr/Date: is not known: it is written "date"/, 'a date by another name never means now');
+    for my $sign ("date\x{a0}", "\x{feff}date", "da\x{200b}te", "d\x{430}te", "\x{ff44}ate") {
+        refused($stack->call(DELETE => '/v1/api/user', json => { userPrincipalName =>
+            "eva.berg\@nordic.example", $sign => '2030-06-30' }), 400, 'BAD_REQUEST',
+            qr/is not known: it is written "date", in plain letters/, 'nor one that looks like it');
+    }
+    refused($stack->call(PATCH => '/v1/api/user', json => { userPrincipalName =>
+        "eva.berg\@nordic.example", jobTitle => 'x', validFromDay => '2030-06-30' }), 400,
+        'BAD_REQUEST', qr/validFromDay: is not known; if it names the day, that is "date"/,
+        'nor a day by a name of the caller\'s');
+    refused($stack->post('/v1/api/task/cancel?id=x', { "dry\x{200b}Run" => JSON::PP::true() }), 400,
+        'BAD_REQUEST', qr/dryRun: is a parameter of the query/, 'nor a dry run that is not seen');
+    refused($stack->post("/v1/api/user?dryRun%E2%80%8B=true", { firstname => 'A', surname => 'B' }),
+        400, 'BAD_REQUEST', qr/it is written "dryRun"/, 'in the query neither');
     refused($stack->post('/v1/api/user', { firstname => '???', surname => "Sj\x{fffd}berg" }), 400,
         'BAD_REQUEST', qr/(?=.*firstname: must not consist of)(?=.*surname: holds U\+FFFD)/,
         'a lost encoding is no name');

@@ -216,11 +216,12 @@ static const struct member {
      "error, warn, info or debug; the log goes to standard error"},
     {"log_format", set_log_format, offsetof(worker_config, log_json), "text|json", "text",
      "json: each line of the log is one object {time, level, id, message}"},
+    {0},
 };
 
 int worker_config_setting(int number, worker_setting *setting)
 {
-    if (number < 0 || (size_t)number >= sizeof members / sizeof members[0]) {
+    if (number < 0 || (size_t)number >= sizeof members / sizeof members[0] - 1) {
         return 0;
     }
     const struct member *m = &members[number];
@@ -241,7 +242,7 @@ static int same_name(const char *a, const char *b)
 
 static const struct member *find_member(const char *name)
 {
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+    for (size_t i = 0; members[i].name; i++) {
         if (same_name(members[i].name, name)) {
             return &members[i];
         }
@@ -303,22 +304,12 @@ int worker_level_parse(const char *text)
     return -1;
 }
 
-static const char *similar_to(const char *name)
-{
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        if (ida_similar(members[i].name, name)) {
-            return members[i].name;
-        }
-    }
-    return NULL;
-}
-
 static ida_kind set_member(ida_ctx *c, worker_config *config, const char *where, const char *name,
                            const char *value)
 {
     const struct member *member = find_member(name);
     if (!member) {
-        const char *meant = similar_to(name);
+        const char *meant = ida_similar(members, sizeof *members, name);
         return ida_fail(c, IDA_BAD_REQUEST, "%s: there is no setting named %s%s%s", where, name,
                         meant ? "; do you mean " : "", meant ? meant : "");
     }

@@ -366,6 +366,15 @@ static void times_and_ids(void)
     test_random_fill = 0;
 }
 
+static const char *similar(const char *known, const char *given)
+{
+    const struct {
+        const char *name;
+        int row;
+    } rows[] = {{"otherwise", 1}, {known, 2}, {NULL, 3}};
+    return ida_similar(rows, sizeof *rows, given);
+}
+
 static void misspellings(void)
 {
     static const struct {
@@ -382,14 +391,93 @@ static void misspellings(void)
         {"x", "id", 0},
         {"", "store", 0},
         {"abcd", "dcba", 0},
+        {"abcd", "id", 0},
+        {"upn\xC2\xA0"
+         "Domain",
+         "upnDomain", 1},
+        {"\xD1\x95tore", "store", 1},
     };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = similar(cases[i].b, cases[i].a);
+        ok(cases[i].similar ? found && !strcmp(found, cases[i].b) : !found, "\"%s\" and \"%s\"",
+           cases[i].a, cases[i].b);
+    }
     char longest[200];
     memset(longest, 'a', sizeof longest);
     longest[sizeof longest - 1] = '\0';
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        is_int(ida_similar(cases[i].a, cases[i].b), cases[i].similar, cases[i].a);
+    ok(!similar(longest, longest), "names beyond all bounds");
+}
+
+/* The same look; the second one through Unicode's tables. */
+static int alike(const char *a, const char *b)
+{
+    ida_look x, y;
+    ida_look_at(a, &x);
+    ida_look_at(b, &y);
+    return x.len == y.len && memcmp(x.letters, y.letters, x.len * sizeof *x.letters) == 0;
+}
+
+static void looks(void)
+{
+    for (char ch = ' '; ch < 0x7F; ch++) {
+        const char name[] = {'x', ch, 'x', '\0'};
+        ok(alike(name, apr_pstrcat(pool, name, "\xE2\x80\x8B", NULL)),
+           "\"%s\" looks the same to both ways", name);
     }
-    is_int(ida_similar(longest, longest), 0, "names beyond all bounds");
+    static const char *const dates[] = {
+        "Date",
+        "DATE",
+        " d-a_te ",
+        "date\xC2\xA0",
+        "\xEF\xBB\xBF"
+        "date", /* no-break space, byte order mark */
+        "da\xE2\x80\x8Bte",
+        "da\xE2\x80\x8Ete",
+        "da\xE2\x81\xA0te", /* zero width, LRM, WJ */
+        "da\xC2\xADte",
+        "da\xE2\x80\x89te",
+        "da\xE2\x80\x91te", /* soft, thin, hard hyphen */
+        "d\xD0\xB0te",
+        "d\xD0\xB0t\xD0\xB5", /* Cyrillic */
+        "D\xD0\x90\xD0\xA2\xD0\x95",
+        "D\xCE\x91\xCE\xA4\xCE\x95",                                        /* capitals; Greek */
+        "\xEF\xBD\x84\xEF\xBD\x81\xEF\xBD\x94\xEF\xBD\x85",                 /* full width */
+        "\xF0\x9D\x90\x9D\xF0\x9D\x90\x9A\xF0\x9D\x90\xAD\xF0\x9D\x90\x9E", /* bold */
+        "\xE2\x93\x93\xE2\x93\x90\xE2\x93\xA3\xE2\x93\x94",                 /* circled */
+        "da\xCC\x81te",
+        "d\xC3\xA4t\xC3\xA9",
+        "da\xEF\xB8\x8Fte", /* marks, a selector */
+        "da\xF3\xA0\x81\xA1te",
+        "da\xE3\x85\xA4te",
+        "da\xE2\xA0\x80te", /* tag, fillers */
+        "d\xE2\x80\xAE"
+        "ate",
+        "date\xE2\x98\x85",
+        "date\x7F",
+    };
+    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
+        ok(alike("date", dates[i]), "\"%s\" looks like date", dates[i]);
+    }
+    static const char *const pairs[][2] = {
+        {"manager", "rnanager"},
+        {"firstname", "F\xD0\x86RSTN\xCE\x91ME"}, /* a Cyrillic I */
+        {"accountEnabled", "accountEnab1ed\xE2\x80\x8B"},
+        {"office", "o\xEF\xAC\x83"
+                   "ce"},
+        {"mail", "mai\xD3\x8F"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        ok(alike(pairs[i][0], pairs[i][1]), "\"%s\" looks like %s", pairs[i][1], pairs[i][0]);
+    }
+    ok(!alike("date", "time") && !alike("date", "da"), "others do not");
+    char *unseen = "\xE2\x80\x8B";
+    for (int i = 0; i < 12; i++) {
+        unseen = apr_pstrcat(pool, unseen, unseen, NULL);
+    }
+    ok(alike("date", apr_pstrcat(pool, unseen, "date", NULL)), "whatever many are not seen");
+    ida_look look;
+    ida_look_at("wStartsOn", &look);
+    ok(ida_look_holds(&look, "start") && !ida_look_holds(&look, "end"), "words in a name");
 }
 
 static void counts(void)
@@ -412,6 +500,7 @@ int main(void)
     encodings();
     times_and_ids();
     misspellings();
+    looks();
     counts();
     return done();
 }

@@ -195,9 +195,9 @@ static void unknown_members(void)
     ok(strlen(unknown(apr_pstrcat(pool, "\"", many("x", 5000), "\":1,\"a\\u202eb\":2", NULL))) <
            250,
        "long and deceiving names are clipped");
-    char *members = apr_pstrdup(pool, "\"m\":1");
+    char *members = apr_pstrdup(pool, "\"x\":1");
     for (int i = 0; i < 99; i++) {
-        members = apr_pstrcat(pool, members, ida_printf(pool, ",\"m%d\":1", i), NULL);
+        members = apr_pstrcat(pool, members, ida_printf(pool, ",\"x%d\":1", i), NULL);
     }
     is_int((int64_t)json_array_size(ida_json_load(pool, unknown(members))), 21,
            "of a hundred twenty are named, the rest counted");
@@ -211,7 +211,10 @@ static void unknown_members(void)
         {"datum", NULL},
         {"dtae", "date"},
         {"data", "date"},
-        {"startDate", NULL},
+        {"date\\u00a0", "date"},
+        {"\\ufefffirstname", "firstname"},
+        {"d\\u0430te", "date"},
+        {"accountEnabled\\u200b", "accountEnabled"},
         {"first_name", "firstname"},
         {"First Name", "firstname"},
         {"first-name", "firstname"},
@@ -239,6 +242,32 @@ static void unknown_members(void)
         ok(strstr(said, want) != NULL, "\"%s\" is %s", meant[i][0],
            near ? "refused with the right name" : "ignored");
     }
+    ok(strstr(unknown("\"date\\u200b\":1"),
+              "date: is not known: it is written \"date\", in plain") != NULL,
+       "what is not seen is told");
+    static const char *const days[] = {"startDate", "first_day",    "ENDS",
+                                       "hire-date", "Sta\\u200brt", "leaveD\\u0430y"};
+    for (size_t i = 0; i < sizeof days / sizeof *days; i++) {
+        const char *day = ida_printf(pool, "\"%s\":1", days[i]);
+        ok(strstr(unknown(day), "is not known; if it names the day, that is \"date\"") != NULL,
+           "\"%s\" without a day is refused", days[i]);
+        ok(strstr(unknown(apr_pstrcat(pool, day, ",\"date\":\" \"", NULL)),
+                  "if it names the day") != NULL,
+           "nor is a blank one a day");
+        ok(strstr(unknown(apr_pstrcat(pool, day, ",\"date\":\"2027-03-01\"", NULL)),
+                  "was ignored") != NULL,
+           "with one it is ignored");
+    }
+    char *dates = "\"Date\":1";
+    for (int i = 0; i < 50; i++) {
+        dates = apr_pstrcat(pool, dates, ida_printf(pool, ",\"date%*s\":1", i + 1, ""), NULL);
+    }
+    const char *refusal = unknown(dates);
+    int said = 0;
+    while ((refusal = strstr(refusal, "is not known"))) {
+        said++, refusal++;
+    }
+    is_int(said, 20, "of many spellings of one twenty are named, and no more are compared");
     ida_ctx *c = ida_ctx_make(&env, pool);
     ida_params_unknown(c, ida_json_load(pool, "{\"shoeSize\":1}"), ida_create_members, NULL);
     ok(ida_faults_raise(c) && strstr(c->message, "shoeSize: is not known"),
