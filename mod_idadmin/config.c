@@ -171,12 +171,13 @@ void config_forget_roles(apr_pool_t *pconf)
 
 const char *config_roles(apr_pool_t *pool)
 {
-    const char *lines = "";
+    apr_array_header_t *lines = apr_array_make(pool, all_roles->nelts, sizeof(const char *));
     for (int i = 0; i < all_roles->nelts; i++) {
         const ida_grant *g = &APR_ARRAY_IDX(all_roles, i, ida_grant);
-        lines = apr_pstrcat(pool, lines, ida_role_name(g->role), " ", g->company, "\n", NULL);
+        APR_ARRAY_PUSH(lines, const char *) = apr_pstrcat(pool, ida_role_name(g->role), " ",
+                                                          g->company, "\n", NULL);
     }
-    return lines;
+    return apr_array_pstrcat(pool, lines, 0);
 }
 
 static const char *set_console_role(cmd_parms *cmd, void *location, const char *role,

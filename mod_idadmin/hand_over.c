@@ -15,6 +15,8 @@
 APLOG_USE_MODULE(idadmin);
 
 #define SILENCE_MS 5000 /* the writer sends a sign at least once a second while it works */
+/* Of a write: the writer lets it begin within 20 s, or says that it does not. */
+#define DEADLINE_MS 30000
 #define TRY_AGAIN_US 20000
 #define IDLE_MAX 64 /* connections kept for the next write */
 
@@ -100,12 +102,18 @@ static int hand_over(const char *const *texts, const char *body, size_t len, int
 }
 
 /* WIRE_DONE: texts and body of the answer, in the pool. */
-static wire_fate hear(apr_pool_t *pool, int end, const char **told, char **body, size_t *len)
+static wire_fate hear(request_rec *r, int end, const char **told, char **body, size_t *len)
 {
+    const int64_t until = ida_monotonic(&child->env) + DEADLINE_MS;
+    apr_pool_t *pool = r->pool;
     wire_head head;
     wire_fate fate;
     do {
         fate = wire_read(end, &head, sizeof head, SILENCE_MS, NULL);
+        if (!fate && head.kind == WIRE_ALIVE &&
+            (ida_monotonic(&child->env) >= until || request_gone(r))) {
+            fate = WIRE_SILENT;
+        }
     } while (!fate && head.kind == WIRE_ALIVE && !head.texts_len && !head.body_len);
     if (fate || head.kind != WIRE_TOLD || head.texts_len > WIRE_TEXTS_MAX) {
         return fate ? fate : WIRE_LOST;
@@ -130,11 +138,14 @@ static void take_headers(apr_pool_t *pool, char *lines, ida_rest_answer *answer)
     }
 }
 
+#define NOTHING_DONE "The service cannot write at the moment; nothing was done. Try again."
+
 static ida_kind silent(ida_ctx *c, const char *message)
 {
     c->retry_after = 1;
     c->message_is_public = 1;
-    return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "%s", message);
+    ida_fail(c, IDA_SERVICE_UNAVAILABLE, "%s", message);
+    return ida_because(c, "storeAway", NULL);
 }
 
 ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
@@ -155,10 +166,16 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
     size_t text_len = 0;
     int end;
     memset(answer, 0, sizeof *answer);
-    if (!hand_over(texts, request->body, request->body_len, &end)) {
-        return silent(c, "The service cannot write at the moment; nothing was done. Try again.");
+    if (wire_size(texts, ASKED_COUNT) > WIRE_TEXTS_MAX) { /* it would break the writer's rules */
+        return ida_fail(c, IDA_PAYLOAD_TOO_LARGE,
+                        "Address, query and headers of the request are too long: together they may "
+                        "have %d bytes.",
+                        WIRE_TEXTS_MAX);
     }
-    wire_fate fate = hear(r->pool, end, told, &text, &text_len);
+    if (!hand_over(texts, request->body, request->body_len, &end)) {
+        return silent(c, NOTHING_DONE);
+    }
+    wire_fate fate = hear(r, end, told, &text, &text_len);
     if (fate) {
         wire_close(&end); /* the writer notices and does not commit */
         request_say(r, APLOG_INFO, "the writer %s",
@@ -167,8 +184,12 @@ ida_kind writer_ask(request_rec *r, ida_call *call, const char **texts,
                          "or not. Send it again with the same Idempotency-Key, if it had one; else "
                          "look before you send it again.");
     }
+    if (!told[TOLD_STATUS]) { /* it did not come to its turn, or there was no room for its body */
+        wire_close(&end);
+        return silent(c, NOTHING_DONE);
+    }
     keep_idle(end);
-    answer->status = told[TOLD_STATUS] ? atoi(told[TOLD_STATUS]) : HTTP_INTERNAL_SERVER_ERROR;
+    answer->status = atoi(told[TOLD_STATUS]);
     answer->retry_after = told[TOLD_RETRY_AFTER] ? atoi(told[TOLD_RETRY_AFTER]) : 0;
     answer->body = text_len ? text : NULL;
     answer->len = text_len;

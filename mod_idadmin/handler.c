@@ -34,8 +34,8 @@ int handler_run(request_rec *r, ida_call *call, const char **texts, ida_rest_req
     }
     if (!writes) {
         (console ? ida_console_run : ida_rest_run)(call, request, answer);
-    } else if (writer_ask(r, call, texts, request, answer)) {
-        ida_answer_refused(call, ida_because(call->c, "storeAway", NULL), answer);
+    } else if (!ida_answer_refused(call, ida_request_judge(call, request), answer)) {
+        ida_answer_refused(call, writer_ask(r, call, texts, request, answer), answer);
     }
     body_free(&body);
     return OK;

@@ -17,15 +17,14 @@ static ida_person *person_of(request_rec *r, const char **numbers)
     const location_config *config = config_location(r);
     ida_person *p = apr_pcalloc(r->pool, sizeof *p);
     int rules = config->roles ? config->roles->nelts : 0;
-    *numbers = "";
+    apr_array_header_t *matched = apr_array_make(r->pool, 8, sizeof(const char *));
     ida_grant *grants = apr_pcalloc(r->pool, sizeof *grants * (size_t)(rules + 1));
     for (int i = 0; i < rules; i++) {
         const console_role *rule = &APR_ARRAY_IDX(config->roles, i, console_role);
         const char *fault = NULL;
         if (ap_expr_exec(r, rule->condition, &fault) > 0 && !fault) {
             grants[p->grant_count++] = rule->grant;
-            *numbers = apr_pstrcat(r->pool, *numbers, **numbers ? "," : "",
-                                   apr_itoa(r->pool, rule->number), NULL);
+            APR_ARRAY_PUSH(matched, const char *) = apr_itoa(r->pool, rule->number);
         } else if (fault) {
             request_say(r, APLOG_WARNING,
                         "IDA0214: the expression of IdAdminConsoleRole %s %s cannot be judged: "
@@ -33,6 +32,7 @@ static ida_person *person_of(request_rec *r, const char **numbers)
                         ida_role_name(rule->grant.role), rule->grant.company, fault);
         }
     }
+    *numbers = apr_array_pstrcat(r->pool, matched, ',');
     const char *fault = NULL;
     const char *upn = config->person ? ap_expr_str_exec(r, config->person, &fault) : NULL;
     p->user = r->user;

@@ -86,6 +86,13 @@ static void put_oldest(ida_metrics *m, const ida_metric *row)
     ida_metrics_put_ms(m, row, NULL, oldest ? ida_now(&child->env) - oldest : 0);
 }
 
+static void put_writer(ida_metrics *m, const ida_metric *row)
+{
+    const wire_beat *beat = writers_beat();
+    ida_metrics_put(m, row, "of=\"writes\"", beat ? (int64_t)atomic_load(&beat->writes) : 0);
+    ida_metrics_put(m, row, "of=\"bytes\"", beat ? (int64_t)atomic_load(&beat->body_bytes) : 0);
+}
+
 static const struct {
     ida_metric metric;
     void (*put)(ida_metrics *m, const ida_metric *row);
@@ -107,6 +114,9 @@ static const struct {
     {{"idadmin_http_spool_oldest_seconds",
       "Age of the oldest segment; above a few minutes no worker takes them.", IDA_METRIC_GAUGE},
      put_oldest},
+    {{"idadmin_http_writer_holds", "Writes not answered yet, and bytes of bodies.",
+      IDA_METRIC_GAUGE},
+     put_writer},
 };
 
 /* --- the worker's file --- */

@@ -5,6 +5,7 @@
 
 #include "mod_idadmin/module.h"
 
+#include "core/wire/control.h"
 #include "core/wire/wire.h"
 
 /* --- writers.c: in the parent --- */
@@ -20,6 +21,7 @@ void writers_child_init(void);
 /* Of this generation, for its children: where they introduce themselves; whose hello they take. */
 int writers_introductions(void);
 uid_t writers_user(void);
+const wire_beat *writers_beat(void); /* NULL: there is none to look at */
 
 /* --- hand_over.c: in a child --- */
 

@@ -55,6 +55,7 @@ typedef struct retained {
 
 static retained *all;
 static generation *current;
+static wire_beat *beat; /* of the current one, to look at; NULL: it is not mapped */
 static char program[PROGRAM_MAX];
 static apr_pool_t *config_pool; /* where callbacks are registered until the next restart */
 
@@ -249,12 +250,22 @@ static int make_settings(apr_pool_t *pool, server_rec *s, const writer_user *use
     char *bytes = apr_palloc(pool, size);
     wire_put(bytes, text, SETTING_COUNT);
     int fd = memfd_create("idadmin-writer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && (size > WIRE_TEXTS_MAX || write(fd, bytes, size) != (ssize_t)size ||
+    if (fd >= 0 && (write(fd, bytes, size) != (ssize_t)size ||
                     fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) != 0)) {
         close(fd);
         fd = -1;
     }
     return fd;
+}
+
+static apr_status_t unmap_beat(void *unused)
+{
+    (void)unused;
+    if (beat) {
+        munmap(beat, WRITER_BEAT_BYTES);
+    }
+    beat = NULL;
+    return APR_SUCCESS;
 }
 
 static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer_user *user)
@@ -283,6 +294,9 @@ static generation *make_generation(apr_pool_t *pool, server_rec *s, const writer
         wire_close(&g->beat);
         return NULL;
     }
+    beat = mmap(NULL, WRITER_BEAT_BYTES, PROT_READ, MAP_SHARED, g->beat, 0);
+    beat = beat == MAP_FAILED ? NULL : beat;
+    apr_pool_cleanup_register(pool, NULL, unmap_beat, apr_pool_cleanup_null);
     g->used = 1;
     return g;
 }
@@ -379,6 +393,11 @@ void writers_child_init(void)
 int writers_introductions(void)
 {
     return current ? current->introductions[1] : -1;
+}
+
+const wire_beat *writers_beat(void)
+{
+    return beat;
 }
 
 uid_t writers_user(void)

@@ -1,5 +1,6 @@
-/* Owns a child's connection and the thread that serves it: one write at a time. Must not know what
- * a write is. */
+/* Owns a child's connection and the thread that serves it: one write at a time, and what a child
+ * may send. Must not know what a write is. */
+#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +9,23 @@
 
 /* Of a child in the middle of a message, and of one that reads no answer. */
 #define SILENCE_MS 5000
+#define TURN_WAITS 2 /* of as many ms: then nothing was done, and the child is told */
 #define STACK_BYTES ((size_t)2 << 20)
+#define PROCESSES (1 << 22) /* the kernel has no higher number */
+#define ADDRESS_MAX 64      /* bytes */
 
 typedef struct connection {
     const writer *w;
     int end;
     pid_t process;
-    pthread_mutex_t talk; /* one message at a time, and `busy` */
-    int busy;             /* a write is in progress, its answer not begun */
+    pthread_mutex_t talk;          /* one message at a time, and `busy` */
+    int busy;                      /* a write is in progress, its answer not begun */
+    const char *broken;            /* the rule that the child broke */
+    char address[ADDRESS_MAX + 1]; /* that its request came from */
     struct connection *next, **self;
 } connection;
+
+static atomic_bool outlaws[PROCESSES]; /* children that broke a rule */
 
 static struct {
     pthread_mutex_t lock;
@@ -25,9 +33,34 @@ static struct {
     int count;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void enlist(connection *k)
+/* Also the other connections of this child. What is under way there is not committed. */
+static void cut_off(connection *broken)
+{
+    ida_log_disarm(broken->address);
+    ida_log(&broken->w->env, IDA_LOG_WARN, "IDA0257",
+            "process %ld, a child of httpd, is cut off, for it broke a rule of the wire: %s (its "
+            "request came from \"%s\")",
+            (long)broken->process, broken->broken, broken->address);
+    pthread_mutex_lock(&all.lock);
+    outlaws[broken->process % PROCESSES] = 1;
+    for (connection *k = all.first; k; k = k->next) {
+        if (k->process == broken->process) {
+            shutdown(k->end, SHUT_RDWR);
+        }
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+void connections_forgive(pid_t process)
+{
+    outlaws[process % PROCESSES] = 0;
+}
+
+/* 0: nobody is served who was cut off. */
+static int enlist(connection *k)
 {
     pthread_mutex_lock(&all.lock);
+    int good = !outlaws[k->process % PROCESSES];
     k->next = all.first;
     k->self = &all.first;
     if (k->next) {
@@ -36,6 +69,7 @@ static void enlist(connection *k)
     all.first = k;
     all.count++;
     pthread_mutex_unlock(&all.lock);
+    return good;
 }
 
 static void leave(connection *k)
@@ -61,19 +95,22 @@ int connections_count(void)
 }
 
 /* Never waits: a connection that is busy sending is skipped until the next round. */
-void connections_comfort(void)
+int connections_comfort(void)
 {
     const wire_head alive = {.kind = WIRE_ALIVE};
+    int waiting = 0;
     pthread_mutex_lock(&all.lock);
     for (connection *k = all.first; k; k = k->next) {
         if (pthread_mutex_trylock(&k->talk) == 0) {
             if (k->busy) {
                 wire_send(k->end, &alive, sizeof alive, -1);
+                waiting++;
             }
             pthread_mutex_unlock(&k->talk);
         }
     }
     pthread_mutex_unlock(&all.lock);
+    return waiting;
 }
 
 static void set_busy(connection *k, int busy)
@@ -93,23 +130,23 @@ static int answer(connection *k, const served *s)
     return fate == WIRE_DONE;
 }
 
+/* Without a status: it did not begin. */
 static int carry_out(connection *k, served *s)
 {
     apr_allocator_t *allocator;
     apr_allocator_create(&allocator);
     apr_pool_create_unmanaged_ex(&s->pool, NULL, allocator);
     apr_allocator_owner_set(allocator, s->pool);
-    const char *company = s->text[ASKED_COMPANY];
-    int turn;
-    do { /* for as long as the child waits */
-        turn = share_take(k->w->turns, company, SILENCE_MS);
-    } while (turn < 0 && !wire_is_left(k->end));
-    int good = turn >= 0;
-    if (good) {
-        serve(s);
-        share_leave(k->w->turns, turn);
-        good = answer(k, s);
+    int turn = -1, left = 0;
+    for (int waits = 0; turn < 0 && waits < TURN_WAITS && !left; waits++) {
+        turn = share_take(k->w->turns, s->text[ASKED_COMPANY], SILENCE_MS);
+        left = turn < 0 && wire_is_left(k->end);
     }
+    if (turn >= 0) {
+        k->broken = serve(s) ? NULL : "it is no write";
+        share_leave(k->w->turns, turn);
+    }
+    int good = !left && !k->broken && answer(k, s);
     apr_pool_destroy(s->pool);
     return good;
 }
@@ -117,9 +154,10 @@ static int carry_out(connection *k, served *s)
 /* The message's texts are in `bytes`; reads its body after them. */
 static int with_body(connection *k, served *s, size_t len)
 {
-    const char *company = s->text[ASKED_COMPANY];
     char *body = NULL;
-    if (len && !room_take(company, len, k->end)) {
+    int slot = len ? room_take(s->text[ASKED_COMPANY], len, k->end) : 0;
+    if (slot < 0) {
+        answer(k, s); /* that it did not begin; the body that follows is not read */
         return 0;
     }
     body = malloc(len + 1);
@@ -135,9 +173,15 @@ static int with_body(connection *k, served *s, size_t len)
     }
     free(body);
     if (len) {
-        room_leave(company, len);
+        room_leave(slot, len);
     }
     return good;
+}
+
+static int are_texts(const char *bytes, size_t len, const char **texts)
+{
+    return wire_get(bytes, len, texts, ASKED_COUNT) && texts[ASKED_COMPANY] &&
+           (!texts[ASKED_ADDRESS] || strlen(texts[ASKED_ADDRESS]) <= ADDRESS_MAX);
 }
 
 /* One write. 0: the connection is of no use any more. */
@@ -145,18 +189,29 @@ static int one(connection *k, const wire_head *head)
 {
     char *bytes = malloc(head->texts_len);
     served s = {.w = k->w, .end = k->end};
-    int good = bytes && wire_read(k->end, bytes, head->texts_len, SILENCE_MS, NULL) == WIRE_DONE &&
-               wire_get(bytes, head->texts_len, s.text, ASKED_COUNT) && s.text[ASKED_COMPANY];
-    if (good) {
+    int good = bytes && wire_read(k->end, bytes, head->texts_len, SILENCE_MS, NULL) == WIRE_DONE;
+    if (good && !are_texts(bytes, head->texts_len, s.text)) {
+        k->broken = "its texts are not those of a write";
+        s.text[ASKED_ADDRESS] = NULL; /* perhaps no text */
+    } else if (good) {
         set_busy(k, 1);
         good = with_body(k, &s, head->body_len);
         set_busy(k, 0);
+    }
+    if (k->broken && s.text[ASKED_ADDRESS]) {
+        apr_cpystrn(k->address, s.text[ASKED_ADDRESS], sizeof k->address);
     }
     if (bytes) {
         explicit_bzero(bytes, head->texts_len); /* an API key is among them */
     }
     free(bytes);
-    return good;
+    return good && !k->broken;
+}
+
+static int is_head(const wire_head *head)
+{
+    return head->kind == WIRE_ASKED && head->texts_len > 0 && head->texts_len <= WIRE_TEXTS_MAX &&
+           head->body_len <= IDA_REST_BODY_MAX;
 }
 
 static void *serve_connection(void *baton)
@@ -165,10 +220,14 @@ static void *serve_connection(void *baton)
     wire_head head = {.kind = WIRE_HELLO};
     struct ucred from = {0};
     int good = wire_write(k->end, &head, sizeof head, SILENCE_MS) == WIRE_DONE;
-    while (good && wire_read(k->end, &head, sizeof head, -1, &from) == WIRE_DONE &&
-           from.pid == k->process && head.kind == WIRE_ASKED && head.texts_len > 0 &&
-           head.texts_len <= WIRE_TEXTS_MAX && head.body_len <= IDA_REST_BODY_MAX) {
-        good = one(k, &head);
+    while (good && wire_read(k->end, &head, sizeof head, -1, &from) == WIRE_DONE) {
+        k->broken = from.pid != k->process ? "another process sent for it"
+                    : is_head(&head)       ? NULL
+                                           : "its head is not that of a write";
+        good = !k->broken && one(k, &head);
+    }
+    if (k->broken) {
+        cut_off(k);
     }
     leave(k);
     return NULL;
@@ -184,7 +243,10 @@ void connection_start(const writer *w, int end, pid_t process)
     }
     *k = (connection){.w = w, .end = end, .process = process};
     pthread_mutex_init(&k->talk, NULL);
-    enlist(k);
+    if (!enlist(k)) {
+        leave(k);
+        return;
+    }
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);

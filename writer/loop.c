@@ -29,7 +29,7 @@ typedef struct loop {
     int control, introductions, active; /* active: pidfd of the process that this standby waits
                                            for; -1: we serve */
     int serving, retired, orphan;
-    _Atomic uint64_t *beat; /* incremented by the serving writer */
+    wire_beat *beat;
     uint64_t seen;
     int64_t seen_at;
     pid_t children[CHILDREN_MAX];
@@ -120,7 +120,7 @@ static void take_introduction(loop *l)
 /* Ends the serving writer if it is stopped or hangs, so that this one can serve its children. */
 static void watch_active(loop *l)
 {
-    uint64_t beat = atomic_load(l->beat);
+    uint64_t beat = atomic_load(&l->beat->beats);
     int64_t now = ida_monotonic(&l->w->env);
     if (beat != l->seen || !l->seen_at) {
         l->seen = beat;
@@ -136,10 +136,12 @@ static void watch_active(loop *l)
 
 static void tick(loop *l)
 {
-    connections_comfort();
+    int writes = connections_comfort();
     look_at_strangers(l);
     if (l->serving) {
-        atomic_fetch_add(l->beat, 1);
+        atomic_fetch_add(&l->beat->beats, 1);
+        atomic_store(&l->beat->writes, (uint64_t)writes);
+        atomic_store(&l->beat->body_bytes, room_taken());
     } else if (l->active >= 0) {
         watch_active(l);
     }
@@ -163,6 +165,7 @@ static void obey(loop *l, const wire_control *order, int handed)
         handed = -1;
         break;
     case ORDER_CHILD:
+        connections_forgive(order->process);
         if (!child_at(l, order->process) && l->child_count < CHILDREN_MAX) {
             l->children[l->child_count++] = order->process;
         }

@@ -3,11 +3,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/count.h"
 #include "writer/writer.h"
 
 #define ALL_BYTES ((size_t)64 << 20)
 #define COMPANIES 64 /* that have bodies at the same time; those beyond share one count */
 #define NAME_LEN 72
+#define WAIT_S 10
 
 static struct {
     pthread_mutex_t lock;
@@ -29,52 +31,61 @@ void room_start(apr_pool_t *pool)
     pthread_condattr_destroy(&attr);
 }
 
-/* The count of a company: its own, a free one, or the one for all others. */
-static size_t *count_of(const char *company)
+/* The slot of a company: its own, a free one, or the one for all others. Another one at another
+ * time, so that what was taken is left by the slot it was taken in. */
+static int slot_of(const char *company)
 {
     int unused = COMPANIES;
     for (int i = 0; i < COMPANIES; i++) {
         if (room.companies[i].taken == 0) {
             unused = unused < COMPANIES ? unused : i;
         } else if (strncmp(room.companies[i].name, company, NAME_LEN - 1) == 0) {
-            return &room.companies[i].taken;
+            return i;
         }
     }
     if (unused < COMPANIES) {
         strncpy(room.companies[unused].name, company, NAME_LEN - 1);
     }
-    return &room.companies[unused].taken;
+    return unused;
 }
 
 int room_take(const char *company, size_t bytes, int end)
 {
-    int got = 1;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const time_t last = now.tv_sec + WAIT_S;
     pthread_mutex_lock(&room.lock);
-    size_t *own = count_of(company);
-    while (room.taken + bytes > ALL_BYTES || *own + bytes > ALL_BYTES / 2) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
-        pthread_cond_timedwait(&room.left, &room.lock, &until);
-        if (wire_is_left(end)) {
-            got = 0;
+    int slot = slot_of(company);
+    while (room.taken + bytes > ALL_BYTES || room.companies[slot].taken + bytes > ALL_BYTES / 2) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec++ >= last || wire_is_left(end)) {
+            slot = -1;
             break;
         }
-        own = count_of(company);
+        pthread_cond_timedwait(&room.left, &room.lock, &now);
+        slot = slot_of(company);
     }
-    if (got) {
+    if (slot >= 0) {
         room.taken += bytes;
-        *own += bytes;
+        room.companies[slot].taken += bytes;
     }
     pthread_mutex_unlock(&room.lock);
-    return got;
+    return slot;
 }
 
-void room_leave(const char *company, size_t bytes)
+void room_leave(int slot, size_t bytes)
 {
     pthread_mutex_lock(&room.lock);
-    room.taken -= bytes;
-    *count_of(company) -= bytes;
+    ida_count_lower(&room.taken, bytes);
+    ida_count_lower(&room.companies[slot].taken, bytes);
     pthread_cond_broadcast(&room.left);
     pthread_mutex_unlock(&room.lock);
+}
+
+size_t room_taken(void)
+{
+    pthread_mutex_lock(&room.lock);
+    size_t taken = room.taken;
+    pthread_mutex_unlock(&room.lock);
+    return taken;
 }

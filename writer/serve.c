@@ -174,7 +174,7 @@ static void tell(writing *g, int recorded)
     s->answer_len = a->body ? a->len : 0;
 }
 
-void serve(served *s)
+int serve(served *s)
 {
     int console = s->text[ASKED_FACE] && strcmp(s->text[ASKED_FACE], "console") == 0;
     const char *method = s->text[ASKED_METHOD] ? s->text[ASKED_METHOD] : "",
@@ -198,9 +198,13 @@ void serve(served *s)
     g.call.asked = g.request.asked = &g.asked;
     g.request.route = &g.route;
     ida_route_find(s->pool, console ? &ida_console_face : &ida_rest_face, method, uri, &g.route);
+    if (!g.route.operation || g.route.operation->scope != IDA_SCOPE_WRITE) {
+        return 0; /* reads are the child's own, with its own rights */
+    }
     run(&g, console);
     tell(&g, record(&g));
     if (g.caller) {
         ida_caller_release(g.caller);
     }
+    return 1;
 }

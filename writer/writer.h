@@ -29,6 +29,11 @@ const char *settings_read(writer_settings *s, int fd, apr_pool_t *pool);
 /* Changes to the writer's user, for good. NULL if done (or if no other user is configured). */
 const char *settings_become(const writer_settings *s, apr_pool_t *pool);
 
+/* --- confine.c --- */
+
+/* Takes from this process, for good, what it never needs. 0 if that failed, with errno. */
+int writer_confine(void);
+
 /* --- log.c: standard error is httpd's error log --- */
 
 void writer_log_install(ida_env *env, const char *level);
@@ -41,10 +46,11 @@ int log_as_json(apr_pool_t *pool);
 /* --- room.c: memory for bodies --- */
 
 void room_start(apr_pool_t *pool);
-/* Waits until there is room for so many bytes of this company. 0 if the child has closed `end`
- * meanwhile. */
+/* Waits, ten seconds at most, until there is room for so many bytes of this company: the slot that
+ * room_leave takes back. -1: there was none, or the child has closed `end` meanwhile. */
 int room_take(const char *company, size_t bytes, int end);
-void room_leave(const char *company, size_t bytes);
+void room_leave(int slot, size_t bytes);
+size_t room_taken(void); /* by all */
 
 /* --- serve.c: one write --- */
 
@@ -70,15 +76,17 @@ typedef struct served {
     size_t answer_len;
 } served;
 
-/* Executes the write and makes the answer. */
-void serve(served *s);
+/* Executes the write and makes the answer. 0: it is none that a child may ask for. */
+int serve(served *s);
 
 /* --- connection.c: a child's connection, each with a thread of its own --- */
 
 /* Takes over the end of the child `process`. */
 void connection_start(const writer *w, int end, pid_t process);
-/* Informs waiting children that their write is being executed. */
-void connections_comfort(void);
+/* Informs waiting children that their write is being executed. Returns how many wait. */
+int connections_comfort(void);
+/* A new process, perhaps under the number of one that was cut off. */
+void connections_forgive(pid_t process);
 int connections_count(void);
 
 /* --- loop.c --- */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/count.h"
 #include "core/base/network.h"
 #include "core/cache/freshness.h"
 #include "core/cache/person.h"
@@ -51,7 +52,7 @@ typedef struct entry {
 struct ida_callers {
     pthread_mutex_t lock;
     entry *bucket[BUCKETS];
-    unsigned known, max_known;
+    size_t known, max_known;
     int64_t age_ms;
 };
 
@@ -126,7 +127,7 @@ static void unlink_entry(ida_callers *all, entry **at)
 {
     entry *e = *at;
     *at = e->next;
-    all->known--;
+    ida_count_lower(&all->known, 1);
     entry_release(e);
 }
 

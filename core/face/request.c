@@ -105,6 +105,15 @@ static ida_kind refuse_dry_run(ida_ctx *c, json_t *body)
     return ida_faults_raise(c);
 }
 
+ida_kind ida_request_judge(ida_call *call, const ida_rest_request *request)
+{
+    if (!request->asked->arguments) {
+        request->asked->arguments = ida_request_query(call->c, request->query);
+    }
+    ida_kind kind = ida_request_read(call->c, request);
+    return kind ? kind : ida_operation_judge(call);
+}
+
 ida_kind ida_request_read(ida_ctx *c, const ida_rest_request *request)
 {
     json_t *body = NULL;

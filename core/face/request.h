@@ -27,5 +27,7 @@ json_t *ida_request_query(ida_ctx *c, const char *query);
 /* Fills body and Idempotency-Key of the question. Its arguments are set already
  * (ida_request_query), with faults noted and not raised. IDA_BAD_REQUEST. */
 ida_kind ida_request_read(ida_ctx *c, const ida_rest_request *request);
+/* Judges a write before it is handed over, so that its faults take no time of the writer. */
+ida_kind ida_request_judge(ida_call *call, const ida_rest_request *request);
 
 #endif

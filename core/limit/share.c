@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -136,6 +137,9 @@ int share_take(share *s, const char *company, int wait_ms)
 void share_leave(share *s, int place)
 {
     pthread_mutex_lock(&s->lock);
+    if (!s->places[place].taken) {
+        abort(); /* left twice, it would be given to two */
+    }
     s->places[place].taken = 0;
     s->idle[s->idle_count++] = place;
     hand_out(s);

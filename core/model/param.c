@@ -10,6 +10,7 @@
 #include "core/base/similar.h"
 #include "core/base/text.h"
 
+#define UNKNOWN_MAX 1000  /* members; nobody means more of them */
 #define NAME_SHOWN_MAX 64 /* bytes of an unknown member's name in a warning */
 
 const ida_param *ida_param_find(const ida_param *params, const char *name)
@@ -170,7 +171,11 @@ void ida_params_unknown(ida_ctx *c, const json_t *body, const ida_param *members
         int refuse = rule || !warnings, told = (refuse ? ++refused : ++warned) <= IDA_UNKNOWN_MAX;
         const char *shown = told ? ida_clean(c->pool, name, strlen(name), NAME_SHOWN_MAX) : NULL;
         if (refuse && !told) {
-            break; /* each costs a comparison with all known names */
+            return; /* each costs a comparison with all known names */
+        }
+        if (warned > UNKNOWN_MAX) {
+            ida_fault_add(c, "body", "has more than %d members that are not known", UNKNOWN_MAX);
+            return;
         }
         if (refuse) {
             ida_fault_add(c, shown, "is not known%s", rule ? rule : "");

@@ -208,6 +208,8 @@ const char *ida_argument_words(const ida_call *call, const char *name);
 /* Arguments, run, audit record. Texts in the result of a tool are cleaned (ida_clean) and cut in
  * every face. Call after ida_operation_admit. call->audit is set in every outcome. */
 ida_kind ida_operation_run(ida_call *call);
+/* What it can say of a write without the store: faults of arguments and body. */
+ida_kind ida_operation_judge(ida_call *call);
 
 /* Directory text is untrusted: removes characters that people and models should not read from
  * every text of a result. Written rows (core/base/json_row.h) are cleaned while they are written.

@@ -119,13 +119,17 @@ static ida_kind carry_out(ida_call *call)
                                         : store_snapshot(call->store, call->c, ida_call_work, call);
 }
 
-/* Faults of unknown members and of the operation's own check are reported together. */
-static ida_kind check_body(ida_call *call)
+/* Faults of unknown members and of the operation's own check are reported together. `members` 1:
+ * where there are none of the former, the check is left out. */
+static ida_kind check_body(ida_call *call, int members)
 {
     const ida_operation *op = call->asked->operation;
     if (op->body) {
         call->ignored = op->closed ? NULL : ida_json_keep(call->c->pool, json_array());
         ida_params_unknown(call->c, call->asked->body, op->body, call->ignored);
+    }
+    if (members && !call->c->fault_count) {
+        return IDA_OK;
     }
     ida_kind kind = op->check ? op->check(call) : IDA_OK;
     return kind ? kind : ida_faults_raise(call->c);
@@ -138,7 +142,7 @@ static ida_kind check_body(ida_call *call)
 static ida_kind check_and_run(ida_call *call)
 {
     const ida_operation *op = call->asked->operation;
-    ida_kind kind = check_body(call);
+    ida_kind kind = check_body(call, 0);
     kind = kind ? kind : ida_call_acquire(call);
     if (!kind && op->needs_sync && (!call->asked->synced || op->scope == IDA_SCOPE_WRITE)) {
         kind = ida_op_synced(call, call->store);
@@ -152,6 +156,13 @@ static ida_kind check_and_run(ida_call *call)
                           ? ida_op_synced(call, call->store)
                           : IDA_OK;
     return unsure ? unsure : kind;
+}
+
+/* What was done under an Idempotency-Key is answered as then, also when its time has passed. */
+ida_kind ida_operation_judge(ida_call *call)
+{
+    ida_kind kind = call->asked->once ? IDA_OK : check_arguments(call);
+    return kind ? kind : check_body(call, call->asked->once != NULL);
 }
 
 ida_kind ida_operation_run(ida_call *call)

@@ -2,6 +2,7 @@
 #ifndef CORE_WIRE_CONTROL_H
 #define CORE_WIRE_CONTROL_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,8 +19,13 @@ typedef struct wire_control {
     int32_t process;
 } wire_control;
 
-/* Descriptors that a writer is started with. Both writers of a generation map the beat: the serving
- * one increments its first number, so the standby notices when it hangs. */
+/* What the serving writer of a generation shows once a second. */
+typedef struct wire_beat {
+    _Atomic uint64_t beats;              /* incremented, so the standby notices when it hangs */
+    _Atomic uint64_t writes, body_bytes; /* under way, for the metrics */
+} wire_beat;
+
+/* Descriptors that a writer is started with. */
 enum { WRITER_CONTROL = 3, WRITER_INTRODUCTIONS, WRITER_SETTINGS, WRITER_BEAT, WRITER_END };
 #define WRITER_BEAT_BYTES 4096
 

@@ -139,6 +139,14 @@ sub files {
     ok(run_command(['cat', "$lib/idadmin.db.gate"], user => $web)->{exit}, 'nor open a gate');
 }
 
+# What the writer has taken from itself.
+sub writer_is_confined {
+    for my $writer ($stack->httpd->writers) {
+        my %status = slurp("/proc/$writer/status") =~ /^(NoNewPrivs|Seccomp):\s*(\d+)$/mg;
+        is_deeply(\%status, { NoNewPrivs => 1, Seccomp => 2 }, 'no new rights, a filter');
+    }
+}
+
 # A program that httpd starts has no end of the writer's, and finds none.
 sub cgi {
     my $seen = $stack->httpd->client->request(GET => '/cgi/look');
@@ -199,6 +207,7 @@ for_each_stack {
     subtest 'recipes'                 => \&recipes;
     subtest 'files'                   => \&files;
     subtest 'a program of the server' => \&cgi;
+    subtest 'the writer is confined'  => \&writer_is_confined;
 } roles => 1, httpd => { server => "LoadModule cgid_module $modules/mod_cgid.so\n"
         . "CoreDumpDirectory $cgi\n"
         . "ScriptSock cgid.sock\nScriptAlias /cgi/ $cgi/\n"

@@ -86,6 +86,8 @@ sub frozen {
     is(hire('Given', headers => { 'Idempotency-Key' => 'given' })->{status}, 503,
         'a write is given up');
     is($stack->get_user('eva.berg@nordic.example')->{status}, 200, 'reads go on');
+    is($stack->post('/v1/api/user', { firstName => 'Given' })->{status}, 400,
+        'a faulty body is refused without a writer');
     kill CONT => @writers;
     # (One that stood still for ten seconds is replaced, with what was handed to it.)
     ok(within(sub { hire('After' . ++our $number)->{status} == 200 }),
@@ -158,6 +160,9 @@ sub not_started {
 
 subtest 'not started' => \&not_started;
 
+# As many as companies with administrators of their own have.
+my $rules = join '', map {"    IdAdminConsoleRole viewer company$_ \"false\"\n"} 1 .. 2700;
+
 for_each_stack {
     ($stack) = @_;
     $stack->create_key(full => 'load', 'full', '--rate-limit', '1000000/60s');
@@ -170,5 +175,5 @@ for_each_stack {
     $stack->httpd->stop;
     ok(within(sub { !grep { -e "/proc/$_" } @writers }), 'httpd is stopped: they end');
     subtest 'without root' => \&without_root;
-} httpd => { children => 2 };
+} httpd => { children => 2, console => $rules };
 done_testing();

@@ -274,6 +274,33 @@ static void unknown_members(void)
        "a closed body refuses each");
 }
 
+/* The judgement ends: one company's bodies must not take the others' time. */
+static void crowds_of_members(void)
+{
+    ida_ctx *c = fresh();
+    json_t *alike = json_object(), *strange = json_object(), *ignored = json_array();
+    for (int letter = 0; letter < 26; letter++) {
+        for (size_t at = 0; at < strlen("firstname"); at++) { /* one letter off, at each place */
+            char other[] = "firstname";
+            other[at] = (char)('A' + letter);
+            json_object_set_new(alike, other, json_true());
+        }
+    }
+    ida_params_unknown(c, alike, ida_create_members, ignored);
+    is_int(c->fault_count, 20, "the judgement of names that are nearly known ends after 20");
+    for (int i = 0; i < 1000; i++) {
+        json_object_set_new(strange, ida_printf(pool, "somethingElse%d", i), json_true());
+    }
+    ida_params_unknown(c = fresh(), strange, ida_create_members, ignored);
+    is_int(c->fault_count, 0, "a thousand others are ignored");
+    json_object_set_new(strange, "oneMore", json_true());
+    ida_params_unknown(c = fresh(), strange, ida_create_members, ignored);
+    is_int(c->fault_count, 1, "one more is a fault");
+    json_decref(alike);
+    json_decref(strange);
+    json_decref(ignored);
+}
+
 static void lost_encodings(void)
 {
     bad(&cloud, "\"city\":\"Malm\\ufffd\"", "city", "holds U+FFFD");
@@ -501,6 +528,7 @@ int main(void)
     texts();
     warnings();
     unknown_members();
+    crowds_of_members();
     lost_encodings();
     photos();
     deletes();
