@@ -100,6 +100,7 @@ export default {
   'The display name is formed without a middle name, which only the directory has: send middleName too.': 'Visningsnamnet bildas utan mellannamn, som bara katalogen har: ange mellannamnet också.',
   'The membership of %s is not given back: the tenant has no %s directory any more.': 'Medlemskapet i {1} återställs inte: företaget har inte katalogen {2} längre.',
   '%s is not given: the user has no account in that directory.': '{1} ges inte: personen har inget konto i den katalogen.',
+  '%s: signs that are not seen were left out': '{1}: tecken som inte syns togs bort',
   'unknown member "%s" was ignored': 'okänt fält ”{1}” togs inte med',
   'Role templates are not given to an account that comes back: assign them when it is enabled.': 'Rollmallar ges inte till ett konto som återställs: tilldela dem när det är aktivt.',
   'The role template %s was not given: %s': 'Rollmallen {1} gavs inte: {2?}',

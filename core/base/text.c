@@ -163,7 +163,8 @@ static int is_accent(UChar32 ch)
 
 static int is_blank(UChar32 ch)
 {
-    return ch < 0x80 ? ch == ' ' || (ch >= '\t' && ch <= '\r') : u_isUWhiteSpace(ch);
+    return ch < 0x80 ? ch == ' ' || (ch >= '\t' && ch <= '\r')
+                     : u_isUWhiteSpace(ch) || ch == 0x2800; /* a pattern of Braille without a dot */
 }
 
 static char *squeeze_blanks(char *text)
@@ -318,6 +319,55 @@ int ida_is_plain(const char *text, size_t len)
     return 1;
 }
 
+static int is_joiner(UChar32 ch)
+{
+    return ch == 0x200C || ch == 0x200D;
+}
+
+static int is_virama(UChar32 ch)
+{
+    return u_getCombiningClass(ch) == 9;
+}
+
+/* What stands at `at`, behind `before` (0: nothing), is not for people to see. A joiner forms the
+ * letters beside it where the script joins letters or has a sign that takes a vowel away; anywhere
+ * else it hides. */
+static int is_unseen(UChar32 ch, UChar32 before, const char *text, size_t at, size_t len)
+{
+    UChar32 after = 0;
+    if (!is_joiner(ch) || !before || is_joiner(before)) {
+        return treat(ch) == DROP;
+    }
+    if (at < len) {
+        U8_NEXT(text, at, len, after);
+    }
+    return !is_virama(before) && !(after > 0 && is_virama(after)) &&
+           !(after > 0 && u_getIntPropertyValue(before, UCHAR_JOINING_TYPE) != U_JT_NON_JOINING &&
+             u_getIntPropertyValue(after, UCHAR_JOINING_TYPE) != U_JT_NON_JOINING);
+}
+
+const char *ida_seen(apr_pool_t *pool, const char *text)
+{
+    size_t len = strlen(text), to = 0;
+    UChar32 before = 0;
+    if (ida_is_plain(text, len)) {
+        return text;
+    }
+    char *out = apr_palloc(pool, len + 1);
+    for (size_t at = 0, from = 0; at < len; from = at) {
+        UChar32 ch;
+        U8_NEXT(text, at, len, ch);
+        if (ch < 0xA0 ||
+            !is_unseen(ch, before, text, at, len)) { /* controls are refused elsewhere */
+            memcpy(out + to, text + from, at - from);
+            to += at - from;
+            before = ch < 0 ? 0 : ch;
+        }
+    }
+    out[to] = '\0';
+    return to == len ? text : out;
+}
+
 char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
 {
     static const char mark[] = "\xE2\x80\xA6";
@@ -336,14 +386,14 @@ char *ida_clean(apr_pool_t *pool, const char *text, size_t len, size_t max)
         room = most;
     }
     char *out = apr_palloc(pool, room + mark_len + 1);
+    UChar32 before = 0;
     for (size_t i = 0; i < len;) {
         UChar32 ch;
         U8_NEXT(text, i, len, ch);
-        treatment what = ch < 0 ? KEEP : treat(ch);
-        if (what == DROP) {
+        if (ch >= 0 && is_unseen(ch, before, text, i, len)) {
             continue;
         }
-        ch = ch < 0 ? 0xFFFD : what == BLANK ? ' ' : ch;
+        ch = before = ch < 0 ? 0xFFFD : treat(ch) == BLANK ? ' ' : ch;
         if (max && at + (size_t)U8_LENGTH(ch) > most) {
             break;
         }

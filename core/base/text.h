@@ -37,8 +37,13 @@ int ida_encoding_lost(const char *text);
 #define IDA_ENCODING_LOST_RULE \
     "holds U+FFFD, the sign for an unreadable character: the sender's encoding was lost"
 
-/* Makes directory text safe for people and assistants: removes control, bidi-control, zero-width
- * and other invisible characters, turns tabs and line ends into spaces, replaces invalid UTF-8
+/* The text without bidi-control, zero-width and other invisible characters, which would make it
+ * another one than people see; joiners stay where they form letters. The text itself if it has
+ * none. */
+const char *ida_seen(apr_pool_t *pool, const char *text);
+
+/* Makes directory text safe for people and assistants: removes control characters and what ida_seen
+ * removes, turns tabs and line ends into spaces, replaces invalid UTF-8
  * by U+FFFD, and cuts at `max` bytes on a character boundary (0 = no cut). A cut text ends in
  * "…"; an API key at the cut is masked, because half a key would not be recognised as one. NULL
  * stays NULL. */

@@ -114,6 +114,29 @@ void ida_params_read(ida_ctx *c, const json_t *body, const ida_param *members,
     }
 }
 
+static int see(apr_pool_t *pool, json_t *one)
+{
+    const char *text = json_string_value(one), *seen = text ? ida_seen(pool, text) : NULL;
+    return seen != text && json_string_set(one, seen) == 0;
+}
+
+void ida_param_see(ida_ctx *c, const ida_param *p, json_t *given, json_t *warnings)
+{
+    if (p->type == IDA_PARAM_PHOTO || p->type == IDA_PARAM_WALL) {
+        return; /* a day of nothing visible would be none, and none means now */
+    }
+    json_t *one;
+    size_t i;
+    int taken = see(c->pool, given);
+    json_array_foreach (given, i, one) {
+        taken |= see(c->pool, one);
+    }
+    if (taken && warnings) {
+        json_array_append_new(warnings,
+                              json_sprintf("%s: signs that are not seen were left out", p->name));
+    }
+}
+
 /* --- unknown members --- */
 
 static const char *written(ida_ctx *c, const ida_param *members, const char *name,

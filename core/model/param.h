@@ -54,6 +54,9 @@ typedef struct ida_param {
 /* The row of that name, or NULL. */
 const ida_param *ida_param_find(const ida_param *params, const char *name);
 
+/* Leaves out of a text, or of each of a list, what people would not see (ida_seen), and says so in
+ * the warnings, NULL: nowhere. */
+void ida_param_see(ida_ctx *c, const ida_param *p, json_t *given, json_t *warnings);
 /* A text of the body as the directory will get it; NULL if it is absent (missing, null, blank)
  * or at fault, which is recorded. `required_rule`: the message for an absent one; NULL: it is
  * optional. */

@@ -42,6 +42,7 @@ static ida_kind check_arguments(ida_call *call)
                                           does not have */
     json_t *given, *value;
     call->arguments = ida_json_keep(c->pool, json_object());
+    call->ignored = ida_json_keep(c->pool, json_array());
     json_object_foreach (call->asked->arguments, name, given) {
         const ida_param *p = ida_param_find(op->params, name);
         if (json_is_null(given)) { /* some clients send null for all names that they know */
@@ -57,6 +58,7 @@ static ida_kind check_arguments(ida_call *call)
             continue;
         }
         forbidden = ida_call_may(call, (ida_right)p->right) ? forbidden : p;
+        ida_param_see(c, p, given, op->scope == IDA_SCOPE_WRITE ? call->ignored : NULL);
         value = ida_param_check(c, p, given, call->asked->face->texts);
         json_object_set_new(call->arguments, name, value ? value : json_incref(given));
     }
@@ -125,8 +127,10 @@ static ida_kind check_body(ida_call *call, int members)
 {
     const ida_operation *op = call->asked->operation;
     if (op->body) {
-        call->ignored = op->closed ? NULL : ida_json_keep(call->c->pool, json_array());
-        ida_params_unknown(call->c, call->asked->body, op->body, call->ignored);
+        ida_params_unknown(call->c, call->asked->body, op->body, op->closed ? NULL : call->ignored);
+        for (const ida_param *p = op->body; p->name && op->scope == IDA_SCOPE_WRITE; p++) {
+            ida_param_see(call->c, p, json_object_get(call->asked->body, p->name), call->ignored);
+        }
     }
     if (members && !call->c->fault_count) {
         return IDA_OK;

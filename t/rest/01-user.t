@@ -224,6 +224,16 @@ sub create_refusals {
     my $told = $stack->post('/v1/api/user?dryRun=true',
         { firstname => 'A', surname => 'B', shoeSize => 44 })->{json}{data}{warnings};
     is_deeply($told, ['unknown member "shoeSize" was ignored'], 'an unknown member is named');
+    refused($stack->post('/v1/api/user',
+        { firstname => "\x{200b}", surname => "\x{feff} \x{2800}" }), 400, 'BAD_REQUEST', qr/firstname: is required; surname: is required/,
+        'names of nothing that is seen');
+    my $seen = $stack->post("/v1/api/user?dryRun=true&comment=a%E2%80%AEb",
+        { firstname => "\x{645}\x{6cc}\x{200c}\x{631}", surname => "B\x{200b}erg",
+        jobTitle => "Sa\x{200b}les", city => "\x{200e}" })->{json}{data};
+    is($seen->{plan}{displayName}, "\x{645}\x{6cc}\x{200c}\x{631} Berg",
+        'a joiner stays in the display name, what is not seen goes');
+    is_deeply($seen->{warnings}, [map { "$_: signs that are not seen were left out" }
+        qw(comment surname jobTitle city)], 'with a warning for each');
     refused($stack->call(DELETE => '/v1/api/user', json => { userPrincipalName =>
         "eva.berg\@nordic.example", Date => '2030-06-30' }), 400, 'BAD_REQUEST',
         qr/Date: is not known: it is written "date"/, 'a date by another name never means now');

@@ -222,6 +222,30 @@ static void latin(void)
            "transliterate: invalid bytes");
 }
 
+static void unseen(void)
+{
+    static const char *const cases[][2] = {
+        {"Sales", "Sales"},
+        {"Sa\xE2\x80\x8Bles", "Sales"},
+        {"\xEF\xBB\xBFSales\xE2\x80\xAE", "Sales"},
+        {"\xE2\x80\x8B\xF3\xA0\x81\xA1", ""},
+        {"Sa\xE2\x80\x8Cles", "Sales"}, /* a joiner that joins nothing */
+        {"\xE2\x80\x8C\xD9\x85", "\xD9\x85"},
+        {"\xD9\x85\xDB\x8C\xE2\x80\x8C\xD8\xB1", "\xD9\x85\xDB\x8C\xE2\x80\x8C\xD8\xB1"},
+        {"\xD9\x85\xE2\x80\x8C\xE2\x80\x8C\xD8\xB1", "\xD9\x85\xE2\x80\x8C\xD8\xB1"},
+        {"\xD9\x85\xE2\x80\x8D ", "\xD9\x85 "},
+        {"\xE0\xA4\x95\xE0\xA5\x8D\xE2\x80\x8D\xE0\xA4\xB7", /* Devanagari: a half form */
+         "\xE0\xA4\x95\xE0\xA5\x8D\xE2\x80\x8D\xE0\xA4\xB7"},
+        {"a\tb\x01\xC2\x85\xE2\x80\xA8", "a\tb\x01\xC2\x85\xE2\x80\xA8"}, /* refused elsewhere */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        is_str(ida_seen(pool, cases[i][0]), cases[i][1], "what is seen of a text");
+    }
+    is_str(ida_clean(pool, cases[6][0], strlen(cases[6][0]), 0), cases[6][1],
+           "and shown with its joiner");
+    ok(!ida_present(pool, " \xE2\xA0\x80"), "Braille without a dot is nothing");
+}
+
 static void *latin_thread(void *bad)
 {
     apr_pool_t *own;
@@ -495,6 +519,7 @@ int main(void)
     folding();
     cleaning();
     latin();
+    unseen();
     latin_threads();
     tags();
     encodings();
