@@ -198,9 +198,9 @@ export function instantOf(day, time = '00:00') {
 /* Words that a narrow column breaks before the last one alone. */
 const together = (text) => text.replace(/ (?=.* )/g, '\u00a0');
 /* Text of an instant in the company's zone. The year stands where it is not this one. */
-export function dateText(instant, style = 'minute', timeZone = zone) {
+export function dateText(instant, style = 'minute', timeZone = zone, year = false) {
   const at = new Date(instant);
-  const far = /day|minute|moment|cell/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
+  const far = year || /day|minute|moment|cell/.test(style) && dayOf(instant).slice(0, 4) !== dayOf().slice(0, 4);
   const text = formatter(style, timeZone, far).format(at);
   return style.startsWith('cell') ? together(text) : text;
 }
@@ -226,11 +226,11 @@ let onPaper = false;
 export const printing = (yes) => { onPaper = yes; };
 
 /* <time> of an instant: 'today 17:00', '28 March 03:00'; style near: the clock alone today; moment: as it
- * stands in a sentence; cell, cellDay: in a table; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
-export function when(instant, style = 'minute', { forYou } = {}) {
+ * stands in a sentence; cell, cellDay: in a table; year: it stands in any case; forYou: the viewer's own time beside it where the zones differ. Null is a dash. */
+export function when(instant, style = 'minute', { forYou, year } = {}) {
   if (!instant) return '–';
   const near = style === 'near' && !onPaper && dayOf(instant) === dayOf();
-  let content = dateText(instant, near ? 'clock' : style === 'near' ? 'minute' : style);
+  let content = dateText(instant, near ? 'clock' : style === 'near' ? 'minute' : style, zone, year);
   if (/^(minute|cell)$/.test(style) && !onPaper) {
     const day = ['today', 'yesterday', 'tomorrow'].find((name, i) =>
       dayOf(instant) === addDays(dayOf(), [0, -1, 1][i]));

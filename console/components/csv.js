@@ -1,9 +1,11 @@
 // Owns reading of CSV as people have it: Excel's semicolons, tabs, byte order marks, quotes, and the
 // code page of Windows. Knows no column.
 
-/* The text of a file: UTF-8, else what Excel writes in western Europe. */
+/* The text of a file: UTF-16 with its mark, UTF-8, else what Excel writes in western Europe. */
 export async function textOf(file) {
   const bytes = await file.arrayBuffer();
+  const [first, second] = new Uint8Array(bytes, 0, Math.min(2, bytes.byteLength));
+  if (first + second === 0x1FD) return new TextDecoder(first === 0xFF ? 'utf-16le' : 'utf-16be').decode(bytes);
   try { return new TextDecoder('utf-8', { fatal: true }).decode(bytes); } catch {
     return new TextDecoder('windows-1252').decode(bytes);
   }
@@ -18,10 +20,12 @@ function separatorOf(text) {
 
 /* [{line, cells}], empty lines left out; line counts from 1, as an editor shows it. */
 export function parseCsv(given) {
-  const text = given.replace(/^\uFEFF/, '');
-  const separator = separatorOf(text);
+  const marked = given.replace(/^\uFEFF/, '');
+  const said = marked.match(/^"?sep=([;,\t])"?\r?\n/i); // as Excel takes it
+  const text = said ? marked.slice(said[0].length) : marked;
+  const separator = said?.[1] ?? separatorOf(text);
   const rows = [];
-  let cells = [''], line = 1, begun = 1, quoted = false;
+  let cells = [''], line = said ? 2 : 1, begun = line, quoted = false;
   const end = () => {
     if (cells.some((cell) => cell.trim())) rows.push({ line: begun, cells: cells.map((cell) => cell.trim()) });
     cells = [''];

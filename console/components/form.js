@@ -1,6 +1,7 @@
 // Owns forms: labelled fields, hints and errors, the error summary. What was typed stays.
 import { el, redraw, uid } from '../dom.js';
-import { t, word } from '../format.js';
+import { clockOf, dayOf, t, word } from '../format.js';
+import { box } from './page.js';
 import { personField } from './person-picker.js';
 import { quote, refusal } from './states.js';
 
@@ -147,3 +148,17 @@ export const comment = () => field({ name: 'comment', label: t('act.comment'), o
 /* "is required" for each of the fields that is empty. */
 export const required = (values, ...names) => names.filter((name) => !values[name])
   .map((name) => ({ name, message: t('form.required') }));
+
+/* A field that stands where the moment of values() has passed, which is "now" for all at once: a word is
+ * typed for it. check() answers what is wrong. */
+export function pastField(values) {
+  const one = field({ name: 'typed', label: t('confirm.type', { text: t('confirm.now') }),
+    attrs: { autocapitalize: 'none', spellcheck: false } });
+  const passed = () => {
+    const { date, time } = values();
+    return Boolean(date) && `${date} ${time || '00:00'}` <= `${dayOf()} ${clockOf()}`;
+  };
+  return { ...one, passed, view: () => passed() && [box('warn', t('moment.past')), one.view()],
+    check: () => (passed() && one.value().toLowerCase() !== t('confirm.now')
+      ? [{ name: 'typed', message: t('confirm.mismatch') }] : []) };
+}

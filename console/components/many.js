@@ -5,10 +5,8 @@ import { bdi, el, redraw } from '../dom.js';
 import { t } from '../format.js';
 import { reload } from '../router.js';
 import { open } from './dialog.js';
-import { box, button } from './page.js';
+import { box, button, named } from './page.js';
 import { errorText, notice, quote } from './states.js';
-
-const nameOf = (one) => one.displayName || one.userPrincipalName || one.id;
 
 function report(results, total, sum) {
   const refused = results.filter((one) => one.error);
@@ -19,7 +17,7 @@ function report(results, total, sum) {
       results.length < total && ` ${t('act.untouched', { n: total - results.length })}`,
       warnings.map((one) => el('p', null, quote(one))),
       refused.length > 0 && el('details', null, el('summary', null, t('act.refused', { n: refused.length })),
-        el('ul', null, refused.map((one) => el('li', null, bdi(nameOf(one.item)), ': ', errorText(one.error), ' ',
+        el('ul', null, refused.map((one) => el('li', null, bdi(named(one.item)), ': ', errorText(one.error), ' ',
           quote(one.error.message)))))],
   });
 }
@@ -55,7 +53,7 @@ export async function many({ title, lead, items, fields = [], check = () => [], 
   await open({
     title, buttons: [{ label: verb, kind: danger ? 'danger' : 'primary', run: go }],
     body: () => [lead?.(values()), !begun && fields.map((one) => one.view()),
-      el('ul', null, items.slice(0, 8).map((one) => el('li', null, bdi(nameOf(one)))),
+      el('ul', null, items.slice(0, 8).map((one) => el('li', null, bdi(named(one)))),
         items.length > 8 && el('li', { class: 'muted' }, t('act.others', { n: items.length - 8 }))),
       begun && box('info', el('progress', { max: items.length, value: results.length,
         'aria-label': t('act.progress') }), ' ', button(t('act.stop'),

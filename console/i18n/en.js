@@ -57,7 +57,7 @@ export default {
   show: 'Show', home: 'To the start page',
   'poll.news': 'Something has changed.', undo: 'Undo',
   none: 'none', open: 'Open', review: 'Review',
-  confirm: { type: 'To go on, type {text}', mismatch: 'This is not the same text.' },
+  confirm: { type: 'To go on, type {text}', mismatch: 'This is not the same text.', now: 'now' },
   date: {
     today: 'today {time}', yesterday: 'yesterday {time}', tomorrow: 'tomorrow {time}',
     forYou: '{time} for you',

@@ -58,7 +58,7 @@ export default {
   dismiss: 'Ta bort meddelandet', show: 'Visa', home: 'Till startsidan',
   'poll.news': 'Något har ändrats.', undo: 'Ångra',
   none: 'inga', open: 'Öppna', review: 'Granska',
-  confirm: { type: 'Skriv {text} för att fortsätta', mismatch: 'Det är inte samma text.' },
+  confirm: { type: 'Skriv {text} för att fortsätta', mismatch: 'Det är inte samma text.', now: 'nu' },
   date: {
     today: 'i dag {time}', yesterday: 'i går {time}', tomorrow: 'i morgon {time}',
     forYou: '{time} hos dig',

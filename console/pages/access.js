@@ -7,7 +7,7 @@ import { confirm } from '../components/dialog.js';
 import { filters } from '../components/filters.js';
 import { formDialog } from '../components/form-dialog.js';
 import { field, required } from '../components/form.js';
-import { box, button, card, facts, head, person, pill, statePill, tabs } from '../components/page.js';
+import { box, button, card, facts, head, named, person, pill, statePill, tabs } from '../components/page.js';
 import { empty, errorText, failed, notice, quote, safely } from '../components/states.js';
 import { list } from '../components/table.js';
 
@@ -114,7 +114,7 @@ async function assign(verb, template, who) {
   const body = { roleTemplate: template.id, user: who.id || who.userPrincipalName };
   const path = `role/${verb}`;
   const { plan, warnings = [] } = await send('POST', path, { query: { dryRun: true }, body });
-  const values = { name: nameOf(who), role: template.name };
+  const values = { name: named(who), role: template.name };
   const done = await confirm({
     title: rich(`role.${verb}.ask`, values), verb: t(`role.${verb}`), danger: verb === 'unassign',
     body: [plan.steps.length ? el('ul', null, plan.steps.map((one) => el('li', null, bdi(stepName(one).name))))
@@ -176,7 +176,7 @@ async function template({ company, query, signal }) {
 
 async function decide(request, service, approve) {
   const values = {
-    name: nameOf(request.requester), service: request.service,
+    name: named(request.requester), service: request.service,
     group: service?.group.name || request.service,
   };
   const body = { requestId: request.id, decision: approve ? 'approve' : 'deny' };
@@ -200,11 +200,11 @@ function waiting(request, { company, services }) {
   const me = company.person?.userPrincipalName?.toLowerCase();
   const is = (one) => me && one.userPrincipalName?.toLowerCase() === me;
   const decides = company.can('requests.decide') && request.eligibleApprovers.some(is);
-  return card({ title: rich('request.title', { name: nameOf(request.requester), service: request.service }), level: 3 },
+  return card({ title: rich('request.title', { name: named(request.requester), service: request.service }), level: 3 },
     el('blockquote', null, bdi(request.justification)),
     facts([[t('request.gives'), service && rich('request.group', { group: service.group.name })],
       [t('request.since'), [when(request.requestedAt), ' (', age(request.requestedAt), ')']],
-      [t('request.who'), request.eligibleApprovers.length ? listed(request.eligibleApprovers.map(nameOf))
+      [t('request.who'), request.eligibleApprovers.length ? listed(request.eligibleApprovers.map(named))
         : t('request.nobody')]]),
     is(request.requester) ? el('p', { class: 'muted' }, t('request.own'))
       : decides && el('div', { class: 'actions' },
@@ -230,7 +230,7 @@ const ask = (services) => formDialog({
 
 async function stop(request) {
   const kind = request.state === 'open' ? 'withdraw' : 'end';
-  const values = { name: nameOf(request.requester), service: request.service };
+  const values = { name: named(request.requester), service: request.service };
   const done = await confirm({
     title: rich(`request.${kind}.ask`, values), danger: true, verb: t(`request.${kind}`),
     body: el('p', null, t(`request.${kind}.note`)),

@@ -1,8 +1,8 @@
 // Hires by CSV: pasted or from a file, looked at line by line, queued one by one, with a receipt.
-import { get, send } from '../api.js';
+import { get, newKey, send } from '../api.js';
 import { ATTRIBUTES } from '../attributes.js';
 import { announce, bdi, el, redraw } from '../dom.js';
-import { city, dayOf, t, when, word } from '../format.js';
+import { city, dayOf, rich, t, when, word } from '../format.js';
 import { digest, parseCsv, textOf } from '../components/csv.js';
 import { confirm } from '../components/dialog.js';
 import { comment, field } from '../components/form.js';
@@ -27,7 +27,11 @@ const CALLED = {
   streetAddress: ['street', 'adress', 'gatuadress'], postalCode: ['postal code', 'postnummer'],
   preferredLanguage: ['language', 'språk'],
 };
-const key = (text) => text.toLowerCase().replace(/[\s_.-]/g, '');
+/* A title as it looks: letters and digits, without accents and what is not seen. */
+const TWINS = { а: 'a', е: 'e', о: 'o', р: 'p', с: 'c', у: 'y', х: 'x', і: 'i', ѕ: 's', ј: 'j', к: 'k', м: 'm', т: 't', н: 'h',
+  α: 'a', ε: 'e', ο: 'o', ρ: 'p', τ: 't', ι: 'i' };
+const key = (text) => text.toLowerCase().normalize('NFKD').replace(/[^\p{L}\p{N}]/gu, '')
+  .replace(/./gu, (sign) => TWINS[sign] ?? sign);
 const columnOf = (title) => NAMES.find((name) => [name, t(`field.${name}`), ...CALLED[name] ?? []]
   .some((one) => key(one) === key(title)));
 
@@ -60,9 +64,9 @@ function readFile(text, start) {
         ...(cells.length > names.length ? [{ message: t('hires.cells', { n: cells.length, of: names.length }) }] : []),
       ];
       const same = JSON.stringify(values);
-      if (seen.has(same)) faults.push({ message: t('hires.same', { line: seen.get(same) }) });
-      else seen.set(same, line);
-      return { id: String(line), line, values, faults, state: faults.length ? 'wrong' : 'new' };
+      const twin = seen.get(same);
+      if (!twin) seen.set(same, line);
+      return { id: String(line), line, values, faults, twin };
     }),
   };
 }
@@ -76,24 +80,39 @@ const faultsOf = (error) => (error.fields?.length ? error.fields.map((one) => ({
   : [{ message: [errorText(error), ' ', quote(error.message)] }]);
 const passes = (error) => error.lost || error.status === undefined || error.status === 429 || error.status >= 500;
 
-function outcome(one) {
+/* What is not done before a person says so, line by line: two that are equal, a day that has passed. */
+const questionsOf = (one) => (one.allowed || one.task ? [] : [
+  one.twin && t('hires.same', { line: one.twin }),
+  one.answer?.plan?.adjustment === 'past' && rich('moment.passed',
+    { at: when(one.answer.plan.scheduledAtUtc, 'moment', { year: true }) })].filter(Boolean));
+
+function outcome(one, another) {
   if (one.faults.length) return el('ul', { class: 'bare bad' }, one.faults.map(faultLine));
   const warnings = one.answer?.warnings?.map((text) => el('p', null, quote(text)));
-  if (one.task) return [el('a', { href: href('task', one.task) }, bdi(one.upn)), ' ', one.now && statePill(one.now), warnings];
+  if (one.task) {
+    return [el('a', { href: href('task', one.task) }, bdi(one.upn)), ' ', one.now && statePill(one.now),
+      one.answer.replayed && [el('p', null, t('hires.replayed')), button(t('hires.another'), { kind: 'small', run: () => another(one) })],
+      warnings];
+  }
+  const asks = questionsOf(one);
+  if (one.answer && asks.length) {
+    return [asks.map((text) => el('p', { class: 'warn' }, text)), button(t('hires.allow', { line: one.line }), { kind: 'small',
+      run: () => { one.allowed = true; redraw(); } })];
+  }
   if (one.answer) return [bdi(one.answer.plan.userPrincipalName), warnings];
   return el('span', { class: 'muted' }, t('hires.waits'));
 }
 
-const columns = () => [
+const columns = (another) => [
   { label: t('hires.line'), kind: 'num', cell: (one) => one.line },
   { label: t('people.person'), kind: 'main', cell: ({ values }) => bdi([values.firstname, values.middleName,
     values.surname].filter(Boolean).join(' ')) },
   { label: t('field.jobTitle'), cell: ({ values }) => bdi(values.jobTitle) },
   { label: t('field.department'), cell: ({ values }) => bdi(values.department) },
   { label: t('field.manager'), cell: ({ values }) => bdi(values.manager) },
-  { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc, 'cell')
+  { label: t('coming.starts'), cell: ({ values, answer }) => (answer ? when((answer.plan || answer).scheduledAtUtc, 'cell', { year: (answer.plan || answer).adjustment === 'past' })
     : [values.date, values.time].filter(Boolean).join(' ')) },
-  { label: t('field.accountEnabled'), kind: 'wide', cell: outcome },
+  { label: t('field.accountEnabled'), kind: 'wide', cell: (one) => outcome(one, another) },
 ];
 
 export async function page({ company, signal }) {
@@ -107,8 +126,9 @@ export async function page({ company, signal }) {
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '08:00' }),
   ];
   const why = comment();
-  const good = () => read?.lines?.filter((one) => !one.faults.length && !one.task) ?? [];
-  const queued = () => read?.lines?.filter((one) => one.task) ?? [];
+  const open = () => read?.lines?.filter((one) => !one.faults.length && !one.task) ?? [];
+  const good = () => open().filter((one) => !questionsOf(one).length);
+  const queued = (before = false) => read?.lines?.filter((one) => one.task && Boolean(one.answer.replayed) === before) ?? [];
 
   /* Each of them, one after the other, until a fault that is no line's own. */
   async function through(kind, lines, each) {
@@ -134,13 +154,21 @@ export async function page({ company, signal }) {
     read = readFile(paste.value(), date ? { date, ...(time && { time }) } : {});
     redraw();
     if (!read.lines) return;
-    await through('look', good(), dryRun);
+    await through('look', open(), dryRun);
     announce(t('hires.found', { good: good().length, bad: read.lines.length - good().length }));
   }
-  /* The key follows from the line, so that the same file, sent again, queues no person twice. */
+  /* The key follows from the line, so that the same file, sent again, queues no person twice; of another
+   * person with an equal line it also follows from which one that is. */
   const write = (one) => send('POST', 'user', { query: { comment: why.value() }, body: one.values,
-    key: `csv-${digest(JSON.stringify([company.companyId, one.values]))}` })
+    key: `csv-${digest(JSON.stringify([company.companyId, one.values, ...(one.twin ? [one.line] : []), ...(one.another ? [one.another] : [])]))}` })
     .then((answer) => { [one.task, one.upn, one.answer] = [answer.taskId, answer.userPrincipalName, answer]; });
+  /* Another person whose line an earlier one had. */
+  async function another(one) {
+    if (working) return;
+    one.another = newKey();
+    await through('queue', [one], write);
+    await states();
+  }
   async function queue() {
     const lines = good();
     if (!await confirm({ title: t('hires.ask', { n: lines.length }), verb: t('hires.go', { n: lines.length }),
@@ -151,11 +179,11 @@ export async function page({ company, signal }) {
     await through('queue', lines, write);
     await states();
     announce(t('hires.done', { n: queued().length }));
-    if (!good().length) settle();
+    if (!open().length) settle();
   }
   /* How the tasks are now: one that was queued by an earlier try may be over. */
   async function states() {
-    for (const one of queued()) {
+    for (const one of [...queued(), ...queued(true)]) {
       one.now = (await get('task', { id: one.task }, signal).catch(() => null))?.task.state;
     }
     redraw();
@@ -172,14 +200,17 @@ export async function page({ company, signal }) {
   const result = () => {
     if (!read) return null;
     if (read.fault) return box('bad', el('p', null, read.fault));
-    const bad = read.lines.length - good().length - queued().length;
-    return card({ title: t(queued().length ? 'hires.receipt' : 'hires.preview') },
+    const before = queued(true).length, asked = open().length - good().length;
+    const bad = read.lines.length - open().length - queued().length - before;
+    return card({ title: t(queued().length + before ? 'hires.receipt' : 'hires.preview') },
       queued().length > 0 && box('ok', el('p', null, t('hires.done', { n: queued().length }))),
+      before > 0 && box('warn', el('p', null, t('hires.before', { n: before }))),
+      asked > 0 && !working && box('warn', el('p', null, t('hires.asked', { n: asked }))),
       bad > 0 && box('warn', el('p', null, t('hires.bad', { n: bad }))),
       read.unknown.length > 0 && box('info', el('p', null, t('hires.unknown', { names: read.unknown.join(', ') }))),
       seats(), trouble && box('bad', el('p', null, errorText(trouble)), el('p', null, t('hires.again'))), progress(),
       el('div', { class: 'lines' }, rowsTable({ caption: t('hires.preview'), rows: read.lines, id: (one) => one.id,
-        columns: columns() })),
+        columns: columns(another) })),
       !working && good().length > 0 && el('div', { class: 'form-foot' },
         button(t('hires.lookAgain'), { run: look }),
         button(t('hires.go', { n: good().length }), { kind: 'primary', run: queue })));

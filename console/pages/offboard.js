@@ -43,7 +43,7 @@ async function ask({ user, when: moment, ...values }) {
       { name, at: when(plan.scheduledAtUtc, 'moment') }),
     body: () => [
       el('p', null, t(!now ? 'offboard.canMove' : warnings.length ? 'offboard.held' : 'offboard.noReturn')),
-      adjusted(plan, body),
+      moment !== 'now' && adjusted(plan, body),
       warnings.length > 0 && box('warn', ...warnings.map((one) => el('p', null, quote(one)))),
       fold(t('offboard.steps', { n: plan.steps.length }), el('ol', null, plan.steps.map((one) => {
         const { name: step, by } = stepName(one);
@@ -58,10 +58,10 @@ async function ask({ user, when: moment, ...values }) {
   queuedNotice(done, now && !done.warnings?.length); // what it is warned of may hold it
   go(href('task', done.taskId));
 }
-/* An hour that summer time skips or doubles, said; else nothing. */
+/* A time that has passed, an hour that summer time skips or doubles, said; else nothing. */
 export const adjusted = ({ adjustment, scheduledAtUtc }, { time = '00:00' }) =>
-  ['skipped', 'doubled'].includes(adjustment) && box('warn', t(`moment.${adjustment}`,
-    { time, instead: dateText(scheduledAtUtc, 'clock') }));
+  adjustment && box('warn', adjustment === 'past' ? rich('moment.passed', { at: when(scheduledAtUtc, 'moment',
+    { year: true }) }) : t(`moment.${adjustment}`, { time, instead: dateText(scheduledAtUtc, 'clock') }));
 
 export async function page({ company, params, signal }) {
   const user = params.id ? (await get('user/details', { user: params.id }, signal)).user : null;

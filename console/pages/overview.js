@@ -4,7 +4,7 @@ import { bdi, el, icon, redraw } from '../dom.js';
 import { addDays, age, city, clockOf, dateText, dayOf, dayText, directoryName, duration, forViewer,
   has, instantOf, number, percent, rich, t, when, word } from '../format.js';
 import { chartCard, gauge, logLines, paired } from '../components/chart.js';
-import { button, card, head, pill } from '../components/page.js';
+import { button, card, head, named, pill } from '../components/page.js';
 import { empty, inWords, part, safely } from '../components/states.js';
 import { byDay, dueIn, moversOf } from '../movers.js';
 import { href, mayOpen } from '../router.js';
@@ -30,7 +30,7 @@ const FILTER = {
 function need(one, data, company, worst) {
   const first = one.sample[0] || {};
   const directory = data.directories?.find((each) => each.directory === first.directory);
-  const name = first.displayName || first.userPrincipalName || first.username || '';
+  const name = named(first);
   const key = [first.accountDisabled ? '.disabled' : first.begun === false && '.waiting', !one.since && '.unknown', ''].filter((end) => typeof end === 'string')
     .map((end) => `need.${one.kind}${end}`).find((name) => has(name) || has(`${name}.other`));
   const values = {

@@ -8,10 +8,11 @@ import { age, city, clockOf, dayOf, directoryName, forViewer, has, rich, stepNam
 import { href, reload } from '../router.js';
 import { copyable } from '../components/copy.js';
 import { confirm, open } from '../components/dialog.js';
-import { comment, field } from '../components/form.js';
+import { comment, field, pastField } from '../components/form.js';
 import { box, button, card, facts, fold, head, pill, statePill, timeline } from '../components/page.js';
 import { errorText, inWords, notice, part, quote, safely, unnotice } from '../components/states.js';
 import { asked } from './coming.js';
+import { adjusted } from './offboard.js';
 import { recordLine } from './log.js';
 
 export const shape = 'facts';
@@ -64,7 +65,7 @@ export async function act(verb, id) {
   const at = verb === 'reschedule' && moment(task.scheduledAtUtc, async (body) => {
     const { plan, warnings } = await write({ dryRun: true }, body);
     return [rich('act.becomes', { when: when(plan.scheduledAtUtc, 'minute', { forYou: true }) }),
-      warnings.map((one) => [' ', quote(one)])];
+      adjusted(plan, body), warnings.map((one) => [' ', quote(one)])];
   });
   const title = taskTitle(task);
   const own = `act.${verb}.${task.type}`;
@@ -89,20 +90,25 @@ export async function act(verb, id) {
 export async function actMany(verb, tasks) {
   const n = tasks.length;
   const at = verb === 'reschedule' && moment(tasks[0].scheduledAtUtc), why = comment();
+  const past = at && pastField(at.value);
   const items = [];
   let begun = false, stopped = false;
   await open({
     title: t(`act.${verb}.many`, { n }),
     body: () => [el('p', null, t(`act.${verb}.note`)),
-      el('ul', null, tasks.slice(0, 8).map((one) => el('li', null, taskTitle(one))),
+      el('ul', null, tasks.slice(0, 8).map((one) => el('li', null, taskTitle(one),
+        one.displayName && one.userPrincipalName && [' ', el('small', { class: 'muted' }, bdi(one.userPrincipalName))])),
         n > 8 && el('li', { class: 'muted' }, t('act.others', { n: n - 8 }))),
-      at && at.view(), why.view(),
+      at && at.view(), past?.view(), why.view(),
       begun && n > 200 && el('p', null,
         el('progress', { max: n, value: items.length, 'aria-label': t('act.progress') }), ' ',
         button(t('act.stop'), { kind: 'small', run: () => { stopped = true; } }))],
     buttons: [{
       label: t(`act.${verb}.go`, { n }), kind: verb === 'cancel' ? 'danger' : 'primary',
       run: async () => {
+        const [fault] = begun || !past ? [] : past.check();
+        past?.error?.(fault?.message ?? '');
+        if (fault) return false;
         begun = true;
         while (items.length < n && !stopped) {
           const ids = tasks.slice(items.length, items.length + 200).map((one) => one.id);

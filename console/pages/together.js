@@ -2,11 +2,11 @@
 import { get, send } from '../api.js';
 import { el } from '../dom.js';
 import { addDays, city, dayOf, t } from '../format.js';
-import { comment, field, required } from '../components/form.js';
+import { comment, field, pastField, required } from '../components/form.js';
 import { many } from '../components/many.js';
 import { box } from '../components/page.js';
 
-const write = (method, path) => (one, { comment: why, ...values }, key) =>
+const write = (method, path) => (one, { comment: why, typed, ...values }, key) =>
   send(method, path, { key, query: { comment: why }, body: { userPrincipalName: one.id, ...values } });
 
 const setManager = (items) => {
@@ -28,18 +28,18 @@ const brakeWords = (brake, n) => (brake?.offboardingsPerHour > 0 && n > brake.of
 async function offboard(items, company) {
   const { brake } = company.can('company.read') ? await get('company') : {};
   const own = items.find((one) => one.userPrincipalName === company.person?.userPrincipalName);
-  const fields = [
+  const day = [
     field({ name: 'date', label: t('field.date'), kind: 'date', value: addDays(dayOf(), 7) }),
     field({ name: 'time', label: t('moment.time', { city: city() }), kind: 'time', value: '17:00' }),
-    comment(),
   ];
+  const past = pastField(() => ({ date: day[0].value(), time: day[1].value() }));
   return many({
-    title: t('together.offboard.ask', { n: items.length }), items, fields, danger: true,
+    title: t('together.offboard.ask', { n: items.length }), items, fields: [...day, past, comment()], danger: true,
     verb: t('together.offboard.go', { n: items.length }), sum: 'together.offboard.sum',
-    lead: () => [el('p', null, t('offboard.canMove')), own && box('bad', t('person.own')),
+    lead: () => [!past.passed() && el('p', null, t('offboard.canMove')), own && box('bad', t('person.own')),
       brakeWords(brake, items.length)],
     check: (values) => [...required(values, 'date', 'time'),
-      ...(values.date && values.date < dayOf() ? [{ name: 'date', message: t('together.past') }] : [])],
+      ...(values.date && values.date < dayOf() ? [{ name: 'date', message: t('together.past') }] : past.check())],
     each: write('POST', 'user/offboard'),
   });
 }

@@ -90,22 +90,22 @@ static void check_one_value(ida_tenant_checking *k, const json_t *document)
     }
 }
 
-static int has_template(const json_t *document, const char *name)
+static json_t *template_names(const json_t *document)
 {
+    json_t *names = json_object();
     const json_t *one;
     size_t i;
     json_array_foreach (json_object_get(document, "roleTemplates"), i, one) {
-        if (strcmp(text_of(one, "name", ""), name) == 0) {
-            return 1;
-        }
+        json_object_set_new(names, text_of(one, "name", ""), json_true());
     }
-    return 0;
+    return names;
 }
 
 /* Members that refer to other parts of the document, or contradict the trigger. */
 static void check_actions(ida_tenant_checking *k, const json_t *document)
 {
     const json_t *workflow, *action;
+    json_t *templates = template_names(document);
     size_t w, a;
     json_array_foreach (json_object_get(document, "workflows"), w, workflow) {
         json_array_foreach (json_object_get(workflow, "actions"), a, action) {
@@ -117,7 +117,7 @@ static void check_actions(ida_tenant_checking *k, const json_t *document)
                     "can be used with the trigger userCreate alone: an initial password is for an "
                     "account that is new, or comes back by a creation with \"rehire\"");
             }
-            if (name && !has_template(document, name)) {
+            if (name && !json_object_get(templates, name)) {
                 ida_tenant_fault(
                     k, ida_printf(k->c->pool, "workflows[%zu].actions[%zu].roleTemplate", w, a),
                     "is not the name of a role template");
@@ -129,6 +129,7 @@ static void check_actions(ida_tenant_checking *k, const json_t *document)
             }
         }
     }
+    json_decref(templates);
 }
 
 static const char *upn_attribute(const json_t *on_premises)
@@ -169,7 +170,9 @@ void ida_tenant_check(ida_ctx *c, const json_t *document, int applying)
                !json_object_get(directories, create_in)) {
         ida_tenant_fault(&k, "createUsersIn", "names a directory that is not configured");
     }
-    check_actions(&k, document);
+    if (!k.faults) { /* of lists that are too long each pair would be looked at */
+        check_actions(&k, document);
+    }
 }
 
 static void fill_text(json_t *object, const char *name, const char *text)

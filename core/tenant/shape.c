@@ -185,7 +185,7 @@ static void fault_unknown(ida_tenant_checking *k, const char *path, const member
                           const char *name)
 {
     apr_pool_t *pool = k->c->pool;
-    const char *meant = ida_similar(members, sizeof *members, name);
+    const char *meant = k->faults < FAULTS_MAX ? ida_similar(members, sizeof *members, name) : NULL;
     ida_tenant_fault(k, join(k, path, ida_clean(pool, name, strlen(name), 64)),
                      meant ? ida_printf(pool, "is not a known member; %s is one", meant)
                            : "is not a known member");

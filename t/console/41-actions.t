@@ -147,17 +147,35 @@ subtest 'hires by file' => sub {
     my $queue = sub {
         $browser->click_text('main button', 'Queue 2 hires');
         $browser->click_text('dialog[open] button', 'Queue 2 hires');
-        $browser->until('a receipt', sub { main() =~ /Receipt.*2 hires are queued.*Queued/s });
+        my ($said) = @_;
+        $browser->until('a receipt', sub { main() =~ /Receipt.*$said.*Queued/s });
         return map { m{/task/(\w+)} } @{ $browser->script(
             'return [...document.querySelectorAll("main .lines a")].map((one) => one.href)') };
     };
-    my @first = $queue->();
+    my @first = $queue->('2 hires are queued');
     is_deeply([map { $stack->task($_)->{userPrincipalName} } @first],
         ['asa.eklo@nordic.example', 'dan.ek@nordic.example'], 'a task for each line');
     choose($csv);
     $browser->until('checked again', sub { main() =~ /Queue 2 hires/ && main() !~ /is checked/ });
-    is_deeply([$queue->()], \@first, 'the same file queues no person twice');
+    is_deeply([$queue->('2 lines were queued before: nobody new')], \@first,
+        'the same file queues no person twice, and says so');
+    unlike(main(), qr/hires? (?:is|are) queued/, 'and counts nobody as new');
     is(scalar tasks(type => 'userCreate'), $before + 2, 'two in all');
+    $browser->click_text('main .lines button', 'Hire another person');
+    $browser->until('another', sub { main() =~ /1 hire is queued.*1 line was queued before/s });
+    is(scalar tasks(type => 'userCreate'), $before + 3, 'who is asked for');
+    choose(Encode::encode('UTF-16LE', "\x{feff}sep=;\n" . "Fi\x{200b}rstname;SURN\x{410}ME;Start;Surname2\n"
+        . "Past;Typo;2026-01-05;\nTwin;Two;2031-01-07;\nTwin;Two;2031-01-07;\n"));
+    $browser->until('a day that has passed is asked for', sub {
+        main() =~ /Queue 1 hire/ && main() =~ /5 January 2026.*has passed: it begins at once/s
+            && main() =~ /2 lines are left out until you allow/ });
+    like((lines())[0], qr/5.Jan.2026/, 'with its year');
+    $browser->click_text('main .lines button', 'Allow line 5');
+    $browser->until('an equal line is allowed by hand', sub { main() =~ /Queue 2 hires/ });
+    $browser->click_text('main button', 'Queue 2 hires');
+    $browser->click_text('dialog[open] button', 'Queue 2 hires');
+    $browser->until('two of one name', sub { main() =~ /2 hires are queued/ });
+    is(scalar tasks(type => 'userCreate'), $before + 5, 'and is another person');
     choose(join "\n", 'firstname,surname', map {"A$_,B$_"} 1 .. 201);
     $browser->until('too many', sub { main() =~ /201 people; a file may hold 200/ });
     is(scalar lines(), 0, 'are refused');
@@ -168,7 +186,7 @@ subtest 'hires by file' => sub {
     $browser->click_text('dialog[open] button', 'Queue 20 hires');
     $browser->until('all of them', sub { main() =~ /20 hires are queued/ });
     my @all = tasks(type => 'userCreate');
-    is(scalar @all, $before + 22, 'are queued');
+    is(scalar @all, $before + 25, 'are queued');
     my ($one) = grep { $_->{displayName} =~ /^Bulk / } @all;
     ok(within(sub { ($api->data('/task/comments', { id => $one->{id} })
         ->{items}[0]{comment} // '') eq 'The class of June' }), 'with what was said of them');

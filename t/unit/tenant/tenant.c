@@ -1,4 +1,8 @@
 /* Tenant documents: every member's rule, merging, loading, sealing, secret files. */
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <time.h>
+
 #include "core/base/host.h"
 #include "core/tenant/value.h"
 #include "t/unit/tenant_documents.h"
@@ -413,9 +417,58 @@ static void hosts(void)
     ok(ida_host_loopback("localhost:80", 9), "as many bytes as are reported");
 }
 
+static double processor_s(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+    return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
+}
+
+/* A document of about so many values: half of them templates, half actions that name another one.
+ */
+static double judged(int values)
+{
+    apr_pool_t *own;
+    apr_pool_create(&own, pool);
+    apr_array_header_t *text = apr_array_make(own, values, sizeof(const char *));
+    APR_ARRAY_PUSH(text, const char *) = "{\"roleTemplates\":[{\"name\":\"T\"}";
+    for (int i = 0; i < values / 4; i++) {
+        APR_ARRAY_PUSH(text, const char *) = ida_printf(own, ",{\"name\":\"T%d\"}", i);
+    }
+    APR_ARRAY_PUSH(text, const char *) = "],\"workflows\":[{\"actions\":[{}";
+    for (int i = 0; i < values / 8; i++) {
+        APR_ARRAY_PUSH(text, const char *) = ",{\"roleTemplate\":\"none\"}";
+    }
+    APR_ARRAY_PUSH(text, const char *) = "]}]";
+    for (int i = 0; i < values / 4; i++) {
+        APR_ARRAY_PUSH(text, const char *) = ida_printf(own, ",\"m%d\":1", i);
+    }
+    APR_ARRAY_PUSH(text, const char *) = "}";
+    const char *document = apr_array_pstrcat(own, text, 0);
+    ida_ctx *c = ida_ctx_make(&env, own);
+    ida_tenant *tenant;
+    char *canonical;
+    double before = processor_s();
+    ida_kind kind = ida_tenant_apply(c, document, strlen(document), NULL, &tenant, &canonical);
+    double took = processor_s() - before;
+    ok(kind == IDA_BAD_REQUEST && strstr(c->message, "is not a known member") != NULL,
+       "a document of %d values is refused: %.80s", values, c->message);
+    apr_pool_destroy(own);
+    return took;
+}
+
+/* Ten times as many values cost about ten times as much; each pair of them would cost a hundred. */
+static void cost(void)
+{
+    judged(9000);
+    double small = judged(9000), large = judged(90000);
+    ok(large < 40 * small, "the cost is linear: %.1f times", large / small);
+}
+
 int main(void)
 {
     setup();
+    cost();
     hosts();
     values();
     refusals();
