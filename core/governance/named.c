@@ -6,6 +6,8 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cache/freshness.h"
+#include "core/governance/act.h"
+#include "core/governance/whom.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
 
@@ -186,16 +188,14 @@ ida_kind governance_name_fault(store *s, ida_ctx *c, const char *tenant,
 
 /* The account that an unresolved name may be resolved to; an account that is disabled may be a
  * mailbox of several, and is nobody to give rights to. */
-static const char *account_for(const governance_name *n, const ida_user *user)
+static const char *account_for(apr_pool_t *pool, const governance_name *n, const ida_user *user)
 {
     int where = ida_directory_parse(n->place);
     if (!user || (where < 0 && !user->enabled)) {
         return NULL;
     }
-    return where < 0                       ? user->id
-           : !user->in[where]              ? NULL
-           : (int)user->directory == where ? user->id
-                                           : user->other_id;
+    return where < 0 ? governance_person(pool, user).id
+                     : governance_account(user, (ida_directory_kind)where);
 }
 
 /* What the names mean from now on, and which of them are at fault. */
@@ -212,7 +212,7 @@ static ida_kind resolve(store *s, ida_ctx *c, const ida_tenant *tenant, const js
         const char *id = ida_json_string(had, "id"), *fault = ida_json_string(had, "fault");
         finding f = {.word = fault};
         kind = synced ? judge(s, c, tenant->id, n, id, &f) : IDA_OK;
-        id = id ? id : account_for(n, f.holder);
+        id = id ? id : account_for(c->pool, n, f.holder);
         if (f.text && (!fault || strcmp(fault, f.word) != 0)) {
             json_array_append_new(news,
                                   json_string(ida_printf(c->pool, "%s: %s", n->path, f.text)));
@@ -239,7 +239,9 @@ ida_kind governance_named_settle(store *s, ida_ctx *c, const ida_tenant *tenant,
 {
     json_t *after = ida_json_keep(c->pool, json_object());
     ida_kind kind = resolve(s, c, tenant, before, after, news);
-    return kind ? kind : put(s, c, tenant->id, revision, after);
+    return kind || (!json_object_size(before) && !json_object_size(after))
+               ? kind
+               : put(s, c, tenant->id, revision, after);
 }
 
 typedef struct renewal {

@@ -140,6 +140,34 @@ for_each_stack {
         $taken, 'also in the run');
     is_deeply($cloud->user($rut->{id})->{assignedLicenses}, [], 'also what no reading shows');
     $cloud->control(settings => { lag => {} });
+
+    # A protected account and a manager keep to the ID when a namesake gets the name.
+    my ($guarded, $chief) = map { my $name = "$_\@$domain";
+        $cloud->control(create => [{ type => 'user', properties => { userPrincipalName => $name,
+            mail => $name, displayName => $_, mailNickname => $_, accountEnabled => JSON::PP::true,
+            userType => 'Member' } }]); $name } qw(guarded chief);
+    $stack->ctl_ok('sync', 'acme', '--wait');
+    $stack->apply_tenant($stack->tenant_document(directories => {
+        cloud => $stack->cloud_document(protectedAccounts => [$guarded]) }));
+    my $hire = $stack->post('/v1/api/user', { firstname => 'Under', surname => 'Chief',
+        manager => $chief, date => '2030-01-01' })->{json}{data}{taskId};
+    for my $name ($guarded, $chief) {
+        $cloud->control(change => { key => $name, properties => {
+            userPrincipalName => "moved.$name", mail => "moved.$name" } });
+        $cloud->control(create => [{ type => 'user', properties => { userPrincipalName => $name,
+            displayName => 'Namesake', mailNickname => 'namesake', userType => 'Member',
+            accountEnabled => JSON::PP::true } }]);
+    }
+    $stack->ctl_ok('sync', 'acme', '--wait');
+    $stack->worker->expect_log(qr/IDA0340|IDA0317/);
+    $task = $stack->wait_task($stack->delete('/v1/api/user', { userPrincipalName =>
+        "moved.$guarded", time => '00:00' })->{json}{data}{taskId}, states => [qw(failed done)]);
+    like(json_text($task), qr/protectedAccounts: it is never changed/,
+        'a protected account stays so under another name');
+    $stack->ctl_ok('task', 'reschedule', 'acme', $hire, Idadmin::Test::Times::wall(time - 120));
+    $task = $stack->wait_task($hire);
+    is($cloud->user($task->{userPrincipalName})->{manager}, "moved.$chief",
+        'and a manager is who was meant') or diag(json_text($task));
     is($stack->worker->stop, 0, 'the worker ends cleanly');
 } cloud => {}, tenant => { workflows => [workflow('Leaver', 'userDelete', act('removeLicenses'))] },
     one_engine => 'the connector counts here; t/rest/03-lifecycle.t has the rules on both';
