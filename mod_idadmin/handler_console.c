@@ -89,7 +89,8 @@ static int answer_request(request_rec *r, request_state *state)
     ida_rest_answer answer;
     int status = OK;
     if (!ida_answer_refused(&call, ida_console_open(&call, &request), &answer) &&
-        !ida_console_admit(&call, &request, &answer)) {
+        !ida_console_admit(&call, &request, &answer) &&
+        !ida_answer_refused(&call, rates_at_once(r, asked.operation), &answer)) {
         const char *texts[ASKED_COUNT] = {
             [ASKED_FACE] = "console",
             [ASKED_COMPANY] = asked.principal->company,

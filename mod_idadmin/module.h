@@ -243,6 +243,8 @@ int rates_fixups(request_rec *r);  /* key and company */
 /* For the console, called by its handler, because some modules set the user as late as in
  * fixups: an open tab never uses the share of the HR system's keys. OK or 429. */
 int rates_person(request_rec *r);
+/* A seat of the person for an operation that takes long; IDA_RATE_LIMIT_EXCEEDED: none is free. */
+ida_kind rates_at_once(request_rec *r, const ida_operation *op);
 int authn_in_clear(request_rec *r); /* 1: others may have listened, and that matters here */
 int rates_failure(request_rec *r);  /* a refused credential: HTTP_UNAUTHORIZED or 429 */
 int rates_count_failure(

@@ -92,6 +92,28 @@ static int take_seat(request_state *state, const char *name)
     return seat >= 0;
 }
 
+/* No company's name holds a slash, so that no key shares the seats. */
+ida_kind rates_at_once(request_rec *r, const ida_operation *op)
+{
+    request_state *state = request_state_of(r);
+    if (!op->at_once || !child->seats) {
+        return IDA_OK;
+    }
+    int seat = seats_take(child->seats, apr_pstrcat(r->pool, "/", op->name, ":", r->user, NULL),
+                          op->at_once);
+    state->seat = seat + 1;
+    if (seat >= 0) {
+        return IDA_OK;
+    }
+    metrics_limited(METRICS_CONCURRENCY);
+    ida_because(state->c, "rateLimited", NULL);
+    state->c->retry_after = 1;
+    return ida_fail(state->c, IDA_RATE_LIMIT_EXCEEDED,
+                    "%u of these requests of yours are under way. Send the next one when one of "
+                    "them is answered.",
+                    op->at_once);
+}
+
 /* draft-ietf-httpapi-ratelimit-headers-10: lists of structured fields, one member a policy.
  * err_headers_out: errors carry them too. */
 static void put_headers(request_rec *r)

@@ -172,6 +172,7 @@ struct ida_operation {
     int no_company;      /* for the console: belongs to no company */
     const char *example; /* a body as JSON, for the OpenAPI description; NULL: none */
     int one_state;       /* 1: the result is one object; an If-Match of its writes names its ETag */
+    unsigned at_once;    /* in the console: how many one person may have under way; 0: any */
     int discreet;        /* 1: the audit record does not contain its arguments */
     int secret;          /* 1: the answer contains a secret that must not be stored, so no
                             Idempotency-Key is allowed */

@@ -28,6 +28,12 @@ static void fault_if(ida_tenant_checking *k, const char *path, const char *rule)
     }
 }
 
+/* What follows would not be listed, so it is not looked at either. */
+static int has_ended(const ida_tenant_checking *k)
+{
+    return k->faults >= FAULTS_MAX;
+}
+
 static const char *join(ida_tenant_checking *k, const char *path, const char *name)
 {
     return *path ? apr_pstrcat(k->c->pool, path, ".", name, NULL) : name;
@@ -87,6 +93,9 @@ static void check_unique(ida_tenant_checking *k, const char *path, const json_t 
     const json_t *one;
     size_t i;
     json_array_foreach ((json_t *)list, i, one) {
+        if (has_ended(k)) {
+            break;
+        }
         const char *name = json_string_value(json_object_get(one, key));
         const char *folded = name ? ida_fold_search(k->c->pool, name) : NULL;
         if (folded && json_object_get(seen, folded)) {
@@ -119,6 +128,9 @@ static void check_list(ida_tenant_checking *k, const char *path, const json_t *v
     const json_t *one;
     size_t i;
     json_array_foreach ((json_t *)value, i, one) {
+        if (has_ended(k)) {
+            return;
+        }
         const char *at = entry(k, path, i);
         if (m->type == STRINGS) {
             fault_if(k, at, string_fault(k, one, m));
@@ -197,6 +209,9 @@ static void check_object(ida_tenant_checking *k, const char *path, const json_t 
     const char *name;
     json_t *value;
     json_object_foreach ((json_t *)object, name, value) {
+        if (has_ended(k)) {
+            return;
+        }
         if (!is_known(members, name)) {
             fault_unknown(k, path, members, name);
         }

@@ -2,6 +2,8 @@
 use strict;
 use utf8;
 use warnings;
+use IO::Socket::INET ();
+use MIME::Base64 ();
 use Test::More;
 use Idadmin::Test qw(json_text secret_file within);
 use Idadmin::Test::Console ();
@@ -106,6 +108,31 @@ sub draft {
         like($refused->{body}, $wrong{$text}, 'with the place of the fault');
     }
     is($viewer->post('/company/plan', { document => 7 })->{status}, 400, 'a number is no text');
+
+    # Requests that are under way, because the end of their body has not come.
+    my ($host, $port) = $stack->httpd->url =~ m{//([^:/]+):(\d+)};
+    my @open = map { IO::Socket::INET->new(PeerAddr => $host, PeerPort => $port)
+        or die "connect: $!\n" } 1 .. 2;
+    my $last = '{"companyId":"nordic"}';
+    my $small = sub { $viewer->request('POST', '/company/plan', {},
+        headers => { 'Idempotency-Key' => undef }, body => { document => $last }) };
+    for my $socket (@open) {
+        print {$socket} join "\r\n", 'POST /console/api/company/plan?companyId=nordic HTTP/1.1',
+            'Host: localhost', 'Authorization: Basic '
+            . MIME::Base64::encode_base64('viewer:secret', ''), 'X-IdAdmin-Console: 1',
+            'Sec-Fetch-Site: same-origin', 'Content-Type: application/json',
+            'Content-Length: 100', '', '{';
+        $socket->flush;
+    }
+    my $refused;
+    ok(within(sub { $refused = $small->(); $refused->{status} == 429 }),
+        'a third one at the same time is refused');
+    ok($refused->{headers}{'retry-after'}, 'for a moment');
+    is(as($stack, 'operator')->post('/company/plan', { document => $last })->{status}, 200,
+        'other people have places of their own');
+    is($viewer->get('/company')->{status}, 200, 'and other requests');
+    close $_ for @open;
+    ok(within(sub { $small->()->{status} == 200 }), 'served again when those have gone');
 }
 
 sub never {

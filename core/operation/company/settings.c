@@ -187,6 +187,7 @@ const ida_operation ida_op_settings_plan = {
     .scope = IDA_SCOPE_READ,
     .params = ida_no_params,
     .body = plan_members,
+    .at_once = 2, /* each may be a megabyte that is judged */
     .discreet = 1,
     .check = check_plan,
     .work = plan,
