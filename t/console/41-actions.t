@@ -164,7 +164,8 @@ subtest 'hires by file' => sub {
     $browser->click_text('main .lines button', 'Hire another person');
     $browser->until('another', sub { main() =~ /1 hire is queued.*1 line was queued before/s });
     is(scalar tasks(type => 'userCreate'), $before + 3, 'who is asked for');
-    choose(Encode::encode('UTF-16LE', "\x{feff}sep=;\n" . "Fi\x{200b}rstname;SURN\x{410}ME;Start;Surname2\n"
+    choose(Encode::encode('UTF-16LE', "\x{feff}sep=;\n"
+        . "Fi\x{200b}rstname;SURN\x{410}ME;Start;Surname2\n"
         . "Past;Typo;2026-01-05;\nTwin;Two;2031-01-07;\nTwin;Two;2031-01-07;\n"));
     $browser->until('a day that has passed is asked for', sub {
         main() =~ /Queue 1 hire/ && main() =~ /5 January 2026.*has passed: it begins at once/s

@@ -104,10 +104,12 @@ subtest 'several people at once' => sub {
     press('Offboard 10');
     asked(qr/must not be before today/, 'not in the past');
     is(scalar tasks_of(userDelete => @people), 0, 'nothing is queued yet');
-    like($browser->text('dialog[open]'), qr/user00010\@nordic\.example/, 'each is told with the address');
+    like($browser->text('dialog[open]'), qr/user00010\@nordic\.example/,
+        'each is told with the address');
     $browser->script('const [date, time] = ["date", "time"].map((name) => document.querySelector('
         . '"dialog[open] [name=" + name + "]")); const today = new Date().toLocaleDateString("sv",'
-        . '{ timeZone: "Europe/Stockholm" }); for (const [one, value] of [[date, today], [time, "00:00"]]) {'
+        . '{ timeZone: "Europe/Stockholm" }); '
+        . 'for (const [one, value] of [[date, today], [time, "00:00"]]) {'
         . ' one.value = value; one.dispatchEvent(new Event("input", { bubbles: true })); }');
     asked(qr/has passed: it begins at once.*type now/s, 'a time that has passed is now');
     unlike($browser->text('dialog[open]'), qr/until then/, 'and nothing can be moved until then');

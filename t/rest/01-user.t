@@ -225,7 +225,8 @@ sub create_refusals {
         { firstname => 'A', surname => 'B', shoeSize => 44 })->{json}{data}{warnings};
     is_deeply($told, ['unknown member "shoeSize" was ignored'], 'an unknown member is named');
     refused($stack->post('/v1/api/user',
-        { firstname => "\x{200b}", surname => "\x{feff} \x{2800}" }), 400, 'BAD_REQUEST', qr/firstname: is required; surname: is required/,
+        { firstname => "\x{200b}", surname => "\x{feff} \x{2800}" }), 400, 'BAD_REQUEST',
+        qr/firstname: is required; surname: is required/,
         'names of nothing that is seen');
     my $seen = $stack->post("/v1/api/user?dryRun=true&comment=a%E2%80%AEb",
         { firstname => "\x{645}\x{6cc}\x{200c}\x{631}", surname => "B\x{200b}erg",

@@ -398,15 +398,17 @@ static ida_kind put_seen(run *r, store *cache, ida_ctx *c, void *baton)
  * revoked. */
 static step_end not_shut(run *r, const sweep *s, const char *open)
 {
-    const char *first = open ? ida_printf(r->pool, "the account is not disabled: %s", open)
-                             : "the account is disabled";
-    r->failure = r->failure && open ? r->failure
-                 : s->refused->nelts
-                     ? ida_printf(r->pool,
-                                  "verify: %s%s these memberships could not be revoked: %s", first,
-                                  open ? "; and" : ", but", run_listed(r, s->refused))
-                     : ida_printf(r->pool, "verify: %s", first);
-    return step_says(r, IDA_STEP_FAILED, "%s%s%s", open ? first : "", open ? "; " : "",
+    const char *left = run_listed(r, s->refused);
+    if (!open) {
+        r->failure = ida_printf(
+            r->pool,
+            "verify: the account is disabled, but these memberships could not be revoked: %s",
+            left);
+        return step_says(r, IDA_STEP_FAILED, "%s", summary(r, s));
+    }
+    r->failure = r->failure ? r->failure
+                            : ida_printf(r->pool, "verify: the account is not disabled: %s", open);
+    return step_says(r, IDA_STEP_FAILED, "the account is not disabled: %s; %s", open,
                      summary(r, s));
 }
 
