@@ -227,7 +227,7 @@ sub hygiene {
         'accountsWithoutManager disabledWithAccess inactiveGuests staleAccounts',
         'groups have no department');
     refused('/hygiene', { sections => 'emptyGroups', department => 'Sales' }, 400,
-        qr/^sections: emptyGroups lists groups/, 'asked all the same');
+        qr/^sections: emptyGroups lists no people/, 'asked all the same');
     my $one = data('/hygiene', sections => 'accountsWithoutManager', department => 'Sales',
         limit => 1)->{sections}{accountsWithoutManager};
     refused('/hygiene', { sections => 'accountsWithoutManager', limit => 1,
