@@ -67,7 +67,7 @@ function change({ member, before, after }) {
     el('div', null, el('span', { class: 'muted' }, `${t('set.after')} `), el('code', null, json(after))));
 }
 
-function drafting(data) {
+function drafting(data, company) {
   const whole = JSON.stringify(data.document, null, 2);
   let text = whole, plan, fault, asking, of;
   const look = async () => {
@@ -89,8 +89,8 @@ function drafting(data) {
     el('div', { class: 'field' }, el('label', { for: 'draft' }, t('set.draft')),
       el('textarea', { id: 'draft', class: 'code', rows: '24', spellcheck: false, autocomplete: 'off', value: text,
         oninput: (event) => { text = event.target.value; redraw(); } })),
-    el('div', { class: 'form-foot' }, button(t('set.look'), { kind: 'primary', run: look,
-      'aria-busy': asking ? 'true' : null })),
+    company.can('people.read') && el('div', { class: 'form-foot' }, // others are shown no addresses of people
+      button(t('set.look'), { kind: 'primary', run: look, 'aria-busy': asking ? 'true' : null })),
     el('div', { role: 'status' }, fault && refusal(fault), plan && of === text && [
       plan.length ? el('div', { class: 'stack tight' }, el('h3', null, t('set.changes', { n: plan.length })),
         el('ul', { class: 'plain rows' }, plan.map(change))) : box('info', t('set.nothing'))])),
@@ -105,7 +105,7 @@ function drafting(data) {
 export async function page({ company, params: { id }, signal }) {
   const part = PARTS.includes(id) ? id : PARTS[0];
   let data = await get('company/settings', {}, signal);
-  const draft = part === 'document' && drafting(data);
+  const draft = part === 'document' && drafting(data, company);
   const shown = { receivers: () => receivers(data), catalog: () => catalog(data, company),
     document: () => draft.view() };
   return {

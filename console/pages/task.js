@@ -90,7 +90,7 @@ export async function act(verb, id) {
 export async function actMany(verb, tasks) {
   const n = tasks.length;
   const at = verb === 'reschedule' && moment(tasks[0].scheduledAtUtc), why = comment();
-  const past = at && pastField(at.value);
+  const past = at ? pastField(at.value) : null;
   const items = [];
   let begun = false, stopped = false;
   await open({

@@ -165,7 +165,7 @@ static ida_kind check_and_run(ida_call *call)
 /* What was done under an Idempotency-Key is answered as then, also when its time has passed. */
 ida_kind ida_operation_judge(ida_call *call)
 {
-    ida_kind kind = call->asked->once ? IDA_OK : check_arguments(call);
+    ida_kind kind = check_arguments(call);
     return kind ? kind : check_body(call, call->asked->once != NULL);
 }
 

@@ -45,7 +45,7 @@ sub documents {
         format    => sub { $_[0]{usernameFormat} = '{surname}' },
     );
     $stack->httpd->expect_log(qr/IDA0150/, qr/IDA0152/);
-    $stack->worker->expect_log(qr/IDA0150/, qr/IDA0152/, qr/IDA0314/, qr/IDA0370/,
+    $stack->worker->expect_log(qr/IDA0150/, qr/IDA0152/, qr/IDA0314/, qr/IDA0341/, qr/IDA0370/,
         qr/IDA0603/);
     for my $name (sort keys %change) {
         my $document = json_data($good);

@@ -583,7 +583,7 @@ on_one_engine {
     $on{$_}->wait_synced for sort keys %on;
     $stack->worker->expect_log(qr/IDA0316.*(?:Insufficient access|Authorization_RequestDenied)/,
         qr/IDA0317.*(?:accountEnabled|Invalid value)/, qr/IDA0318.*unknown 2 off/,
-        qr/IDA0315.*asks to slow down|IDA0321/);
+        qr/IDA0315.*asks to slow down|IDA0321/, qr/IDA0340.*nobody\@/);
 
     subtest 'on-premises' => sub { on_premises($on{ground}) };
     subtest 'the cloud' => sub { cloud($on{sky}) };

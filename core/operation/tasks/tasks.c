@@ -228,11 +228,10 @@ static const ida_field changed_task[] = {OUT_TEXT("message", ALWAYS),
                                          OUT_NAMED("task", ALWAYS, "Task"),
                                          OUT_TEXTS("warnings", SOMETIMES), OUT_END};
 
-/* Members that the changes share. */
-#define TASK_WORK                                                                                 \
-    .params = change_params, .check = check, .run = look, .work = change, .output = changed_task, \
-    .schema = "ChangedTask"
-#define TASK_CHANGE TASK_WORK, .faces = IDA_ON_REST | IDA_ON_CONSOLE
+/* Members that the four changes share. */
+#define TASK_CHANGE                                                                              \
+    .faces = IDA_ON_REST | IDA_ON_CONSOLE, .params = change_params, .check = check, .run = look, \
+    .work = change, .output = changed_task, .schema = "ChangedTask"
 
 const ida_operation ida_op_task_cancel = {
     .name = "task.cancel",
@@ -289,7 +288,12 @@ const ida_operation ida_op_task_release = {
 
 const ida_operation ida_op_task_settle = {
     .name = "task.settle",
-    TASK_WORK,
+    .params = change_params,
+    .check = check,
+    .run = look,
+    .work = change,
+    .output = changed_task,
+    .schema = "ChangedTask",
     .right = IDA_TASKS_RELEASE,
     IDA_WRITES("POST", "/task/settle"),
     .commands = IDA_COMMANDS(
