@@ -67,8 +67,8 @@ STORE_FILL(event_of, queue_event, event, .seq = row->seq.number, .id = row->id.t
            .directory = row->directory.text, .object_id = row->object_id.text, .upn = row->upn.text,
            .display_name = row->display_name.text, .due_at = row->due_at.number,
            .zone = row->zone.text, .username = row->username.text, .label = row->label.text,
-           .correlation = row->correlation.text, .trace = row->trace.text, .body = row->body.text,
-           .proof = row->proof.text)
+           .correlation = row->correlation.text, .trace = row->trace.text,
+           .task_state = row->task_state.text, .body = row->body.text, .proof = row->proof.text)
 
 ida_kind queue_event_list(store *s, ida_ctx *c, const char *tenant, int64_t after, int max,
                           const queue_event **rows, int *count)

@@ -14,6 +14,7 @@ typedef struct queue_event {
     const char *task_id, *task_type, *directory, *object_id, *upn, *display_name;
     int64_t due_at;
     const char *zone, *username, *label;
+    const char *task_state;          /* as the task's own row has it now */
     const char *correlation, *trace; /* of the request that queued the task; NULL: none */
     const char *body, *proof;        /* as it was sent, and a worker's proof of it; NULL: erased, or
                                         from before events had them */
