@@ -130,7 +130,7 @@ sub guards {
     my %before = map { my $login = $_->[0] =~ s/@.*//r;
         ($_->[0] => [$login, $usn->("(sAMAccountName=$login)")]) } @guarded;
     my $group = $usn->('(sAMAccountName=Inner)');
-    $stack->worker->expect_log(qr/IDA031[67].*never changed/);
+    $stack->worker->expect_log(qr/IDA031[67].*(?:never changed|has left: the account is disabled)/);
     for (@guarded) {
         my ($name, $why) = @$_;
         my ($task) = over(offboard($name));
