@@ -113,7 +113,8 @@ int governance_named_means(apr_pool_t *pool, const json_t *named, const char *na
 
 /* --- judging and resolving --- */
 
-/* Who has the name now; NULL with *several 0: nobody. */
+/* *user: the account that has the name now. NULL: several accounts have it (*several 1), or no
+ * account. */
 static ida_kind holder_of(store *s, ida_ctx *c, const char *tenant, const char *name,
                           ida_user **user, int *several)
 {
@@ -186,8 +187,8 @@ ida_kind governance_name_fault(store *s, ida_ctx *c, const char *tenant,
     return kind;
 }
 
-/* The account that an unresolved name may be resolved to; an account that is disabled may be a
- * mailbox of several, and is nobody to give rights to. */
+/* The account that an unresolved name is resolved to. A disabled account gets no rights: it may be
+ * a shared mailbox. */
 static const char *account_for(apr_pool_t *pool, const governance_name *n, const ida_user *user)
 {
     int where = ida_directory_parse(n->place);

@@ -10,7 +10,7 @@
 #include "core/base/similar.h"
 #include "core/base/text.h"
 
-#define UNKNOWN_MAX 1000  /* members; nobody means more of them */
+#define UNKNOWN_MAX 1000  /* unknown members that are ignored; more of them are a fault */
 #define NAME_SHOWN_MAX 64 /* bytes of an unknown member's name in a warning */
 
 const ida_param *ida_param_find(const ida_param *params, const char *name)

@@ -270,7 +270,8 @@ sub ends {
     is_deeply([@$user{qw(status statusReason)}], ['active', undef], 'without an end it is active');
 }
 
-# What is queued for somebody keeps to the person: an address that moved, and a person who left.
+# Queued work follows the person, not the address: the address moves to a namesake, and a manager
+# leaves.
 sub hire {
     my ($surname, $manager) = @_;
     my $answer = $stack->post('/v1/api/user', { firstname => 'Ny', surname => $surname,
@@ -448,7 +449,7 @@ sub names_of_the_document {
     is(decide('ann.asks', $open->{id})->{status}, 403, 'a forged row makes no approver');
 }
 
-# Somebody who has left is used for nothing without a word.
+# A leaver as manager, heir, requester or assignee is reported when asked, and refused when run.
 sub leavers {
     $stack->slapd->add_user($_) for qw(lead heir.less rep.one asks.late);
     change('rep.one', 'add: manager' . "\nmanager: " . Idadmin::Test::Slapd::user_dn('heir.less')

@@ -98,6 +98,21 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
     return DIRECTORY_OK;
 }
 
+/* A search that the server refuses must not keep memberships from being revoked: a row says what
+ * was not looked at. Only a lost connection ends the call, because a repetition can succeed. */
+static directory_class looked(ld_call *k, ld_gathering *g, directory_class class, const char *id,
+                              const char *name)
+{
+    if (class == DIRECTORY_OK || class == DIRECTORY_TRANSIENT) {
+        return class;
+    }
+    add_retained(g, id, name,
+                 apr_pstrcat(g->pool, "were not looked at: ", k->e->message ? k->e->message : "",
+                             NULL));
+    *k->e = (directory_error){0};
+    return DIRECTORY_OK;
+}
+
 /* --- ownership --- */
 
 static const char *const owners[] = {"owner", "managedBy"};
@@ -140,7 +155,8 @@ directory_class ld_gather_owned(ld_call *k, ld_gathering *g, const directory_use
         .doing = "look for groups that the user owns",
         .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->group_filter, "(|(owner=", dn,
                               ")(managedBy=", dn, ")))", NULL)};
-    return ld_every_page(k, &query, take_owned, &e);
+    return looked(k, g, ld_every_page(k, &query, take_owned, &e), "owned",
+                  "groups that the account owns");
 }
 
 /* The number of the primary group as a value of a filter; NULL: the user's entry has none. */
@@ -177,14 +193,5 @@ directory_class ld_gather_unmanaged(ld_call *k, ld_gathering *g, const directory
                             .filter = apr_pstrcat(k->pool, "(|(&", t->group_filter, naming, ")",
                                                   t->elsewhere, by_gid, ")", NULL)};
     class = class ? class : ld_every_page(k, &query, take_elsewhere, &e);
-    if (class == DIRECTORY_TRANSIENT) {
-        return class;
-    }
-    if (class) {
-        add_retained(g, "elsewhere", "groups outside groupBase",
-                     apr_pstrcat(g->pool,
-                                 "were not looked at: ", k->e->message ? k->e->message : "", NULL));
-        *k->e = (directory_error){0};
-    }
-    return DIRECTORY_OK;
+    return looked(k, g, class, "elsewhere", "groups outside groupBase");
 }
