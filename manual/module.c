@@ -76,7 +76,7 @@ void page_writer_process(apr_pool_t *pool, const char *date)
 {
     page_begin(date, "IDADMIN-WRITER", "8", "idadmin-writer",
                "the process through which httpd with mod_idadmin writes");
-    page_line(".Sh SYNOPSIS\n.Nm\n.Op Fl Fl version\n.Nm\n.Fl Fl json\n.Sh DESCRIPTION");
+    page_line(".Sh SYNOPSIS\n.Nm\n.Op Fl Fl version\n.Sh DESCRIPTION");
     page_text("httpd's parent starts it, with a second one that stands by, and starts it anew when "
               "it ends; it is not started by hand. Children of httpd hand it each write with the "
               "caller's credentials, which it judges anew. So a hole in httpd's children reads the "
@@ -84,10 +84,6 @@ void page_writer_process(apr_pool_t *pool, const char *date)
     page_text("It gives up root, listens nowhere and has no configuration of its own: httpd gives "
               "it the settings of these directives, the rate limits, the roles of the console and "
               "LogLevel of module idadmin. Its log lines are in httpd's error log.");
-    page_text("With `--json` it does nothing of this, but writes httpd's error log, which comes on "
-              "standard input, as one JSON object a line to standard output: `time`, `level`, "
-              "`module`, `pid`, `tid`, `client`, `requestId`, `id`, `message`. Escapes that httpd "
-              "puts into messages stay.");
     page_line(".Bl -tag -width Ds");
     directive_items(pool, "IdAdminWriter");
     directive_items(pool, "IdAdminSealKey");

@@ -45,9 +45,6 @@ int main(int argc, char **argv)
     apr_pool_t *pool;
     apr_initialize();
     apr_pool_create(&pool, NULL);
-    if (argc == 2 && strcmp(argv[1], "--json") == 0) {
-        return log_as_json(pool);
-    }
     if (argc > 1) {
         int version = strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0;
         printf(version ? "idadmin-writer %s\n"

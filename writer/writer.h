@@ -38,11 +38,6 @@ int writer_confine(void);
 
 void writer_log_install(ida_env *env, const char *level);
 
-/* --- log_json.c --- */
-
-/* `idadmin-writer --json`: exit status. */
-int log_as_json(apr_pool_t *pool);
-
 /* --- room.c: memory for bodies --- */
 
 void room_start(apr_pool_t *pool);

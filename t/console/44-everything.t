@@ -168,7 +168,11 @@ subtest 'what came of each write' => sub {
     cmp_ok(scalar @pressed, '>', 20, scalar(@pressed) . ' writes');
 };
 
-for my $role (qw(viewer operator approver key-administrator auditor)) {
+# Three days carry all roles, as two carry all engines; what a role may not do t/console/03-rights.t
+# asks for each of them.
+my @turns = (['viewer', 'approver'], ['operator'], ['auditor', 'key-administrator']);
+my $today = ($ENV{IDADMIN_DAY} // int time / 86400) % @turns;
+for my $role (map {@$_} ($ENV{IDADMIN_ENGINE} // '') eq 'all' ? @turns : $turns[$today]) {
     subtest $role => sub {
         presses($role, 0, @pages);
         # Only who may hire may ask what a hire would get.
