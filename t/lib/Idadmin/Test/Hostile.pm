@@ -92,6 +92,7 @@ sub _read {
 sub _answer {
     my ($self, $socket, $enough) = @_;
     my ($ended, $answer) = $self->_read($socket, $enough, $self->{changes} ? 0.05 : undef);
+    $self->{left} = !$ended;
     shutdown $socket, 1;
     ($ended, my $more) = $self->_read($socket, sub {0});
     die "no end of what was answered: $answer$more\n" if !$ended;
@@ -121,6 +122,8 @@ sub over_http1 {
     # a torn first line may ask for HTTP/0.9, whose answers have no head
     die "no HTTP: $answer\n" if $answer =~ m{\A(?!HTTP/1\.[01] \d{3} )[^<\{]};
     my @statuses = $answer =~ m{^HTTP/1\.[01] (\d{3}) }mg;
+    # What has closed its end counts as gone: its write is given up, where it was not yet done.
+    @statuses = grep { $_ != 503 } @statuses if $self->{left};
     return (@statuses ? @statuses : 'none', _tasks($answer));
 }
 
