@@ -75,8 +75,10 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
                 DB_I(p->concurrency), DB_I(p->decisions != 0)),
         &r);
     if (!kind && !r.changes) {
-        kind = ida_fail(c, IDA_CONFLICT, "The company %s has an API user %s already.", p->company,
-                        p->username);
+        kind = ida_fail(c, IDA_CONFLICT,
+                        "The company %s has an API user %s already; take another name, or rotate "
+                        "its key.",
+                        p->company, p->username);
     }
     return kind;
 }

@@ -2,7 +2,6 @@
 #include "core/tenant/new_key.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -13,17 +12,16 @@
 #include "core/zone/zone.h"
 
 /* Midnight at which the day begins in the zone. */
-static ida_kind check_expiry(ida_ctx *c, const char *zone_name, const char *text, const char *as,
-                             int64_t *at)
+static ida_kind check_expiry(ida_ctx *c, const char *zone_name, const char *text, int64_t *at)
 {
     int year, month, day, y, m, d, used = 0;
     if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &used) != 3 || used != 10 || text[10]) {
-        ida_fault_add(c, as, "must be a date YYYY-MM-DD, or never");
+        ida_fault_add(c, "expires", "must be a date YYYY-MM-DD, or never");
         return IDA_OK;
     }
     ida_civil_from_days(ida_days_from_civil(year, month, day), &y, &m, &d);
     if (month < 1 || month > 12 || y != year || m != month || d != day) {
-        ida_fault_add(c, as, "there is no day %s", text);
+        ida_fault_add(c, "expires", "there is no day %s", text);
         return IDA_OK;
     }
     const zone_info *zone;
@@ -34,7 +32,7 @@ static ida_kind check_expiry(ida_ctx *c, const char *zone_name, const char *text
     }
     *at = zone_to_utc(zone, &wall) * 1000;
     if (*at <= ida_now(c->env)) {
-        ida_fault_add(c, as, "%s has begun already; the key would never work", text);
+        ida_fault_add(c, "expires", "%s has begun already; the key would never work", text);
     }
     return IDA_OK;
 }
@@ -48,42 +46,32 @@ static size_t characters(const char *text)
     return count;
 }
 
-static void check_label(ida_ctx *c, const char *text, const char *as)
+static void check_label(ida_ctx *c, const char *text)
 {
     if (!ida_utf8_valid(text, strlen(text)) || characters(text) > IDA_LABEL_MAX ||
         strcmp(text, ida_clean(c->pool, text, strlen(text), 0)) != 0) {
-        ida_fault_add(c, as, "must be UTF-8 text of at most %d visible characters", IDA_LABEL_MAX);
+        ida_fault_add(c, "label", "must be UTF-8 text of at most %d visible characters",
+                      IDA_LABEL_MAX);
     }
 }
 
-static void check_from(ida_ctx *c, const char *text, const char *as, ida_principal *out)
+static void check_from(ida_ctx *c, const char *text, ida_principal *out)
 {
     ida_ctx *judged = ida_ctx_make(c->env, c->pool);
     char *networks;
     if (ida_networks_parse(judged, text, &networks)) {
-        ida_fault_add(c, as, "%s", judged->message);
+        ida_fault_add(c, "from", "%s", judged->message);
     } else {
         out->from = networks;
     }
 }
 
-static void check_scopes(ida_ctx *c, const char *text, const char *as, ida_principal *out)
+static void check_scopes(ida_ctx *c, const char *text, ida_principal *out)
 {
     if (ida_areas_parse(c->pool, text, &out->areas)) {
-        ida_fault_add(c, as, "must be some of " IDA_AREA_NAMES);
+        ida_fault_add(c, "scopes", "must be some of " IDA_AREA_NAMES);
     } else if (out->access != IDA_ACCESS_READ_ONLY) {
-        ida_fault_add(c, as, "are of read-only keys; one that may write may also read all");
-    }
-}
-
-static void check_concurrency(ida_ctx *c, const char *text, const char *as, ida_principal *out)
-{
-    size_t len = strspn(text, "0123456789");
-    long number = len > 0 && len <= 4 && !text[len] ? strtol(text, NULL, 10) : 0;
-    if (number < 1 || number > IDA_CONCURRENCY_MAX) {
-        ida_fault_add(c, as, "must be a whole number from 1 to %d", IDA_CONCURRENCY_MAX);
-    } else {
-        out->concurrency = (unsigned)number;
+        ida_fault_add(c, "scopes", "are of read-only keys; one that may write may also read all");
     }
 }
 
@@ -105,7 +93,7 @@ static ida_kind default_expiry(ida_ctx *c, const ida_tenant *tenant, int64_t *at
 }
 
 ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_key *given,
-                           const ida_new_key *as, ida_principal *out)
+                           const char *name, ida_principal *out)
 {
     int access = given->access ? ida_access_level_parse(given->access) : -1;
     const char *fault = given->rate ? ida_rate_parse(given->rate, &out->rate) : NULL;
@@ -113,35 +101,32 @@ ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_k
     out->access = access < 0 ? IDA_ACCESS_READ_ONLY : (ida_access_level)access;
     out->label = given->label ? given->label : "";
     if (!ida_name_valid(given->username)) {
-        ida_fault_add(c, as->username, "must be 1-%d characters of A-Z a-z 0-9 . _ -",
-                      IDA_NAME_MAX);
+        ida_fault_add(c, name, "must be 1-%d characters of A-Z a-z 0-9 . _ -", IDA_NAME_MAX);
     }
     if (access < 0) {
-        ida_fault_add(c, as->access, "must be read-only, full or legacy");
+        ida_fault_add(c, "accessLevel", "must be read-only or full");
     }
-    check_label(c, out->label, as->label);
+    check_label(c, out->label);
     if (fault) {
-        ida_fault_add(c, as->rate, "%s", fault);
+        ida_fault_add(c, "rateLimit", "%s", fault);
     }
     if (given->from) {
-        check_from(c, given->from, as->from, out);
+        check_from(c, given->from, out);
     }
     if (given->scopes) {
-        check_scopes(c, given->scopes, as->scopes, out);
-    }
-    if (given->concurrency) {
-        check_concurrency(c, given->concurrency, as->concurrency, out);
+        check_scopes(c, given->scopes, out);
     }
     if (given->decisions && out->access != IDA_ACCESS_FULL) {
-        ida_fault_add(c, as->decisions, "is for keys with full access: a decision is a write");
+        ida_fault_add(c, "decisions", "is for keys with full access: a decision is a write");
     }
-    out->decisions = given->decisions != NULL;
+    out->concurrency = given->concurrency;
+    out->decisions = given->decisions;
     if (!given->expires) {
         return default_expiry(c, tenant, &out->expires_at);
     }
     return strcmp(given->expires, "never") == 0
                ? IDA_OK
-               : check_expiry(c, tenant->time_zone, given->expires, as->expires, &out->expires_at);
+               : check_expiry(c, tenant->time_zone, given->expires, &out->expires_at);
 }
 
 json_t *ida_new_key_json(apr_pool_t *pool, const ida_principal *principal, const char *key)

@@ -1,4 +1,4 @@
-/* Settings of a new API user, for idadminctl and the console. Knows no store. */
+/* Settings of a new API user. Knows no store. */
 #ifndef CORE_TENANT_NEW_KEY_H
 #define CORE_TENANT_NEW_KEY_H
 
@@ -18,14 +18,14 @@ typedef struct ida_new_key {
     const char *expires;
     const char *rate, *from; /* from: networks with commas between */
     const char *scopes;      /* names with commas between; of a read-only key alone */
-    const char *concurrency; /* a whole number, 1 to IDA_CONCURRENCY_MAX */
-    const char *decisions;   /* not NULL: it may carry decisions; of keys that may write */
+    unsigned concurrency;    /* 1 to IDA_CONCURRENCY_MAX, 0: nothing is said */
+    int decisions;           /* 1: it may carry decisions; of keys that may write */
 } ida_new_key;
 
-/* Fills `out` except its company. Each fault is noted (ida_fault_add) under the name that `as`
- * has for it; the result is any other failure. */
+/* Fills `out` except its company. Each fault is noted (ida_fault_add) under the member's name, the
+ * username's is `name`; the result is any other failure. */
 ida_kind ida_new_key_check(ida_ctx *c, const ida_tenant *tenant, const ida_new_key *given,
-                           const ida_new_key *as, ida_principal *out);
+                           const char *name, ida_principal *out);
 
 /* {companyId, username, accessLevel, scopes, label, apiKey, mcpSecret, expiresAt}: the one answer
  * that shows the key. New reference. */

@@ -157,7 +157,7 @@ sub by_rest {
     is($without->{status}, 403, 'a key carries no decisions unless it was made for them');
     like($without->{json}{error}{message}, qr/key create --decisions/, 'which it is told');
     is($stack->ctl('key', 'create', 'nordic', 'hr-odd', '--access', 'read-only',
-        '--decisions')->{exit}, 1, 'a key that reads cannot be made for them');
+        '--decisions')->{exit}, 2, 'a key that reads cannot be made for them');
     my $decide = sub { my (%body) = @_; return $stack->post('/v1/api/access-request/decision',
         { requestId => $id, decision => 'deny', %body }, key => 'tickets') };
     is($decide->()->{status}, 400, 'who decides must be said');

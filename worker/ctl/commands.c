@@ -6,14 +6,12 @@
 
 #include "worker/ctl/operation.h"
 
-static const ctl_command *const own[] = {ctl_schema_commands,       ctl_tenant_commands,
-                                         ctl_key_commands,          ctl_audit_commands,
-                                         ctl_sync_commands,         ctl_status_commands,
-                                         ctl_evidence_commands,     ctl_erase_commands,
-                                         ctl_notification_commands, ctl_backup_commands,
-                                         ctl_restore_commands,      ctl_tenant_check_commands,
-                                         ctl_tenant_state_commands, ctl_health_commands,
-                                         ctl_doctor_commands,       ctl_support_commands};
+static const ctl_command *const own[] = {
+    ctl_schema_commands,  ctl_tenant_commands,       ctl_audit_commands,
+    ctl_sync_commands,    ctl_status_commands,       ctl_evidence_commands,
+    ctl_erase_commands,   ctl_notification_commands, ctl_backup_commands,
+    ctl_restore_commands, ctl_tenant_check_commands, ctl_tenant_state_commands,
+    ctl_health_commands,  ctl_doctor_commands,       ctl_support_commands};
 
 /* Commands that do more than their operation: a function for each, and possibly one more option. */
 static const ctl_beside beside[] = {

@@ -112,11 +112,11 @@ void ctl_say(ctl_call *ctl, const char *format, ...) __attribute__((format(print
 
 /* --- the nouns --- */
 
-extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_key_commands[],
-    ctl_audit_commands[], ctl_sync_commands[], ctl_status_commands[], ctl_evidence_commands[],
-    ctl_erase_commands[], ctl_notification_commands[], ctl_backup_commands[],
-    ctl_restore_commands[], ctl_tenant_check_commands[], ctl_tenant_state_commands[],
-    ctl_health_commands[], ctl_doctor_commands[], ctl_support_commands[];
+extern const ctl_command ctl_schema_commands[], ctl_tenant_commands[], ctl_audit_commands[],
+    ctl_sync_commands[], ctl_status_commands[], ctl_evidence_commands[], ctl_erase_commands[],
+    ctl_notification_commands[], ctl_backup_commands[], ctl_restore_commands[],
+    ctl_tenant_check_commands[], ctl_tenant_state_commands[], ctl_health_commands[],
+    ctl_doctor_commands[], ctl_support_commands[];
 
 /* A command that does more than its operation: its function, and possibly one more option. */
 typedef struct ctl_beside {

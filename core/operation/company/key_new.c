@@ -1,5 +1,5 @@
-/* Owns the creation of API keys in the console: new ones, and replacements. Only their answers
- * show a key, so these answers are never stored. The rules for a key are in
+/* Owns the creation of API keys: new ones, and replacements. Only their answers show a key, so
+ * these answers are never stored. The rules for a key are in
  * core/tenant/new_key.c. */
 #include <apr_strings.h>
 #include <string.h>
@@ -71,8 +71,6 @@ static ida_kind may_make(ida_call *call, const ida_principal *p)
 
 /* --- a new key --- */
 
-static const char *const levels[] = {"read-only", "full", NULL};
-
 #define TEXT(name, member, most, text) \
     name, IDA_PARAM_STRING, .max = (most), .at = offsetof(key_input, member), .about = text
 #define EXPIRES                                                                               \
@@ -84,34 +82,46 @@ static const char *const levels[] = {"read-only", "full", NULL};
 
 static const ida_param create_members[] = {
     {TEXT("username", given.username, 64, "Whose key."), .flags = IDA_PARAM_REQUIRED},
-    {TEXT("accessLevel", given.access, 16, "What it may."), .flags = IDA_PARAM_REQUIRED,
-     .allowed = levels},
-    {TEXT("label", given.label, 2 * IDA_LABEL_MAX, "Shown with each call in the audit log.")},
+    {TEXT("accessLevel", given.access, 16,
+          "read-only (every read: REST GET and MCP) or full (all of REST), fixed at creation; the "
+          "command also makes legacy ones, as they were before access levels."),
+     .flags = IDA_PARAM_REQUIRED},
+    {TEXT("label", given.label, 2 * IDA_LABEL_MAX,
+          "At most 100 characters, shown with each call in the audit log.")},
     EXPIRES,
-    {TEXT("rateLimit", given.rate, 32, "The key's own limit, such as 6000/60s, or off.")},
+    {TEXT("rateLimit", given.rate, 32,
+          "The key's own limit, such as 6000/60s, or off; else the company's or the server's.")},
+    {"concurrency", IDA_PARAM_INTEGER, .min = 1, .max = IDA_CONCURRENCY_MAX,
+     .at = IDA_PARAM_IN_VALUES,
+     .about = "Requests of the key that may be under way at the same time; if absent, 64."},
     {"from", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
-     .about = "Networks it may be used from; none: from anywhere."},
+     .about = "Networks it may be used from, such as 192.0.2.0/24,2001:db8::/32; none: from "
+              "anywhere."},
     {"scopes", IDA_PARAM_LIST, .at = IDA_PARAM_IN_VALUES,
      .about = "What a read-only key is limited to, some of " IDA_AREA_NAMES "; none: no limit."},
     {"decisions", IDA_PARAM_BOOLEAN, .at = IDA_PARAM_IN_VALUES,
-     .about = "Whether a full key may carry decisions of approvers."},
+     .about = "true: a full key may carry decisions of approvers (POST "
+              "/v1/api/access-request/decision), such as those of a ticket system."},
     {0},
 };
 
 static ida_kind check_create(ida_call *call)
 {
-    static const ida_new_key as = {"username", "accessLevel", "label", "expires",  "rateLimit",
-                                   "from",     "scopes",      NULL,    "decisions"};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->asked->body, create_members, "is required", in);
     in->given.from = joined(c->pool, typed(c, call->asked->body, create_members, "from"));
     in->given.scopes = joined(c->pool, typed(c, call->asked->body, create_members, "scopes"));
-    in->given.decisions = json_is_true(typed(c, call->asked->body, create_members, "decisions"))
-                              ? "true"
-                              : NULL;
+    in->given.concurrency = (unsigned)json_integer_value(
+        typed(c, call->asked->body, create_members, "concurrency"));
+    in->given.decisions = json_is_true(typed(c, call->asked->body, create_members, "decisions"));
     ida_kind kind = ida_faults_raise(c);
-    kind = kind ? kind : ida_new_key_check(c, call->asked->tenant, &in->given, &as, &in->wanted);
+    kind = kind ? kind
+                : ida_new_key_check(c, call->asked->tenant, &in->given, "username", &in->wanted);
+    if (!kind && in->wanted.access == IDA_ACCESS_LEGACY &&
+        strcmp(call->asked->face->via, "command") != 0) {
+        ida_fault_add(c, "accessLevel", "must be read-only or full");
+    }
     in->wanted.company = call->asked->tenant->id;
     call->target = in->given.username;
     kind = kind ? kind : ida_faults_raise(c);
@@ -133,6 +143,12 @@ const ida_operation ida_op_key_create = {
     .name = "key.create",
     NEW_KEY,
     IDA_WRITES("POST", "/key"),
+    .commands = IDA_COMMANDS({"key", "create", .at = {{"username", "USERNAME"}},
+                              .named = {{"accessLevel", "access"}},
+                              .summary = "Create an API user of tenant ID and show its API key and "
+                                         "MCP secret, this once.",
+                              .help = "Rotation: `key rotate`, or create a key under a new "
+                                      "username, move the caller over, delete the old one."}),
     .body = create_members,
     .check = check_create,
     .work = create,
@@ -166,8 +182,6 @@ static ida_kind default_name(ida_call *call, const char *old, const char **name)
 
 static ida_kind check_rotate(ida_call *call)
 {
-    static const ida_new_key as = {"newUsername", "accessLevel", "label", "expires", "rateLimit",
-                                   "from",        "scopes",      NULL,    NULL};
     ida_ctx *c = call->c;
     key_input *in = call->input = apr_pcalloc(c->pool, sizeof *in);
     ida_params_read(c, call->asked->body, rotate_members, "is required", in);
@@ -183,7 +197,8 @@ static ida_kind check_rotate(ida_call *call)
     const ida_new_key given = {.username = in->new_username,
                                .access = ida_access_level_text(IDA_ACCESS_READ_ONLY),
                                .expires = in->given.expires};
-    kind = kind ? kind : ida_new_key_check(c, call->asked->tenant, &given, &as, &in->wanted);
+    kind = kind ? kind
+                : ida_new_key_check(c, call->asked->tenant, &given, "newUsername", &in->wanted);
     call->target = in->given.username;
     return kind ? kind : ida_faults_raise(c);
 }
