@@ -39,7 +39,7 @@ BEGIN
     END LOOP;
 
     GRANT INSERT, DELETE, UPDATE (erased_mac) ON audit.record TO idadmin_worker;
-    GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position, audit.chain_key, audit.forwarded,
+    GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position, audit.chain_key,
         audit.verified TO idadmin_worker;
     GRANT INSERT, UPDATE (sent, told) ON audit.checkpoint TO idadmin_worker;
 

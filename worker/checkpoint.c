@@ -4,15 +4,13 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <paths.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "core/store/checkpoint.h"
+#include "worker/system_log.h"
 
 #define SAY_MS 3600000
 
@@ -66,25 +64,13 @@ static int append(const char *path, const char *text, size_t len)
     return error;
 }
 
-/* 0 or errno. syslog() does not report whether a line was accepted, so check before calling it. */
-static int log_listens(void)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = _PATH_LOG};
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int error = fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) ? errno : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return error;
-}
-
 /* The file comes last of the steps that may fail, because each repetition would append the line
  * again. `log`: the system's log is one of the destinations. */
 static ida_kind send_one(ida_ctx *c, const worker_config *config, int log,
                          const audit_checkpoint *p)
 {
     const char *line = audit_checkpoint_line(c->pool, p), *where = _PATH_LOG;
-    int error = log ? log_listens() : 0;
+    int error = log ? system_log_silent() : 0;
     if (!error && config->audit_checkpoints) {
         const char *text = apr_pstrcat(c->pool, line, "\n", NULL);
         where = config->audit_checkpoints;
@@ -94,7 +80,7 @@ static ida_kind send_one(ida_ctx *c, const worker_config *config, int log,
         return ida_fail(c, IDA_INTERNAL_ERROR, "%s: %s", where, strerror(error));
     }
     if (log) {
-        syslog(LOG_AUTHPRIV | LOG_NOTICE, "idadmin audit checkpoint %s", line);
+        system_log_checkpoint(line);
     }
     return IDA_OK;
 }
@@ -102,10 +88,10 @@ static ida_kind send_one(ida_ctx *c, const worker_config *config, int log,
 ida_kind checkpoint_send(store *audit, ida_ctx *c, const worker_config *config)
 {
     const audit_checkpoint *list;
-    int count = 0, log = config->audit_syslog;
+    int count = 0, log = config->audit_syslog != WORKER_SYSLOG_OFF;
     ida_kind kind = IDA_OK;
-    if (log == WORKER_SYSLOG_WHERE_HEARD) { /* containers often have none */
-        log = log_listens() == 0;
+    if (config->audit_syslog == WORKER_SYSLOG_WHERE_HEARD) { /* containers often have none */
+        log = !system_log_silent();
     }
     if (!config->audit_checkpoints && !log) {
         return IDA_OK; /* nowhere to go: they wait for the day that names a place */

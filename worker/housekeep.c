@@ -18,7 +18,7 @@
 #include "worker/ingest.h"
 #include "worker/metrics.h"
 #include "worker/retention.h"
-#include "worker/siem.h"
+#include "worker/system_log.h"
 
 #define OUTBOX_BATCHES 8 /* of one pass: then the spool has its turn */
 #define METRICS_MS 10000
@@ -118,17 +118,15 @@ static void watch_reader(worker *w, const char *spool, int busy)
     }
 }
 
-static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool)
+static int ingest_spool_once(worker *w, store *audit, apr_pool_t *pool, const worker_config *config)
 {
     static _Atomic int64_t said, said_strange, said_stuck;
-    worker_config config;
     ingest_summary summary;
     ida_ctx *c = worker_ctx(w, pool);
-    worker_settings(w, pool, &config);
-    ida_kind kind = ingest_spool(audit, c, config.spool, 0, &summary);
+    ida_kind kind = ingest_spool(audit, c, config->spool, 0, &summary);
     int fine = kind == IDA_OK || kind == IDA_CONFLICT /* another worker of this node reads it */ ||
-               (kind == IDA_NOT_FOUND && !config.spool_given);
-    watch_reader(w, config.spool, kind == IDA_CONFLICT);
+               (kind == IDA_NOT_FOUND && !config->spool_given);
+    watch_reader(w, config->spool, kind == IDA_CONFLICT);
     if (!fine && say_now(w, &said)) {
         ida_log(&w->env, kind == IDA_NOT_FOUND ? IDA_LOG_WARN : IDA_LOG_ERROR, "IDA0601",
                 "audit records cannot be taken from the spool: %s", c->message ? c->message : "");
@@ -155,8 +153,11 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
 {
     static _Atomic int64_t said;
     static _Atomic int64_t said_key;
+    worker_config config;
     ida_ctx *c = worker_ctx(w, pool);
     ida_kind kind = store_audit_ready(audit, c);
+    worker_settings(w, pool, &config);
+    system_log_follow(audit, &config);
     turns->more = 0;
     if (kind && kind != IDA_SERVICE_UNAVAILABLE) { /* an unreachable store is logged below */
         if (say_now(w, &said_key)) {
@@ -174,7 +175,7 @@ int housekeep_ingest(worker *w, store *main, store *audit, apr_pool_t *pool,
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0602",
                 "audit records cannot be taken from the outbox: %s", c->message ? c->message : "");
     }
-    return (kind != IDA_OK) | ingest_spool_once(w, audit, pool);
+    return (kind != IDA_OK) | ingest_spool_once(w, audit, pool, &config);
 }
 
 static void ingest_thread(hold_thread *t)
@@ -233,6 +234,9 @@ static void walls(keeper *k, apr_pool_t *pool)
 
 static void retain(keeper *k, apr_pool_t *pool)
 {
+    worker_config config;
+    worker_settings(k->w, pool, &config);
+    system_log_follow(k->audit, &config);
     k->again = retention_step(k->retention, k->main, k->audit, pool);
 }
 
@@ -296,9 +300,9 @@ housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr
 {
     /* Three threads that probe directories: one company's directories are probed by one at a
      * time. */
-    static const hold_work works[] = {heart_thread,  ingest_thread,          keeper_thread,
-                                      doctor_thread, doctor_thread,          doctor_thread,
-                                      verify_thread, checkpoint_hook_thread, siem_thread};
+    static const hold_work works[] = {heart_thread,  ingest_thread,         keeper_thread,
+                                      doctor_thread, doctor_thread,         doctor_thread,
+                                      verify_thread, checkpoint_hook_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);

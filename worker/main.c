@@ -29,7 +29,6 @@
 #include "worker/options.h"
 #include "worker/send/mail.h"
 #include "worker/service.h"
-#include "worker/siem.h"
 #include "worker/supervise.h"
 
 #define EXIT_USAGE 2
@@ -118,7 +117,6 @@ static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_l
     ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
     const char *fault = kind ? NULL : mail_credential_fault(pool, config);
     fault = kind || fault ? fault : checkpoint_hook_fault(pool, config);
-    fault = kind || fault ? fault : siem_fault(pool, config);
     return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s", fault) : kind;
 }
 

@@ -55,7 +55,6 @@ static ida_kind read_all(store *s, store *audit, ida_ctx *c, const worker_config
     out->company = apr_pcalloc(c->pool, sizeof *out->company * (size_t)(count + 1));
     for (int i = 0; !kind && i < count && i < config->metrics_companies; i++) {
         out->company[i].id = ids[i].id;
-        out->company[i].forwards = config->audit_siem != NULL;
         out->company[i].state = ids[i].state;
         kind = metrics_company_read(s, c, out->now, &out->company[i]);
         out->listed++;

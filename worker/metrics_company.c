@@ -32,7 +32,6 @@ ida_kind metrics_company_read(store *s, ida_ctx *c, int64_t now, company_figures
     kind = kind ? kind : store_chain_check_get(s, c, out->id, &out->chain);
     kind = kind ? kind : store_chain_ends(s, c, out->id, &first, &out->chain_last);
     kind = kind ? kind : store_audit_outbox_count(s, c, out->id, &out->outbox);
-    kind = kind || !out->forwards ? kind : store_forward_backlog(s, c, out->id, &out->backlog);
     kind = kind ? kind
                 : store_keys_ending(s, c, out->id, now, now + KEYS_WITHIN_MS, &keys, &key_count);
     out->key_expires_at = key_count ? keys[0].expires_at : 0;
@@ -125,21 +124,6 @@ static void put_strays(const sink *s, const company_figures *k)
 {
     ida_metrics_put(s->m, s->row, labels_of(s, k, NULL, NULL),
                     k->chain.strays > 0 ? k->chain.strays : 0);
-}
-
-static void put_backlog(const sink *s, const company_figures *k)
-{
-    if (k->forwards) {
-        ida_metrics_put(s->m, s->row, labels_of(s, k, NULL, NULL), k->backlog.records);
-    }
-}
-
-static void put_backlog_age(const sink *s, const company_figures *k)
-{
-    if (k->forwards) {
-        ida_metrics_put_ms(s->m, s->row, labels_of(s, k, NULL, NULL),
-                           k->backlog.oldest ? s->now - k->backlog.oldest : 0);
-    }
 }
 
 static void put_outbox(const sink *s, const company_figures *k)
@@ -334,11 +318,6 @@ static const struct {
     {{"idadmin_audit_outbox_records", "Audit records of changes that are not in the chain yet.",
       IDA_METRIC_GAUGE},
      put_outbox},
-    {{"idadmin_audit_backlog_records", "Audit records that the log server has not taken yet.",
-      IDA_METRIC_GAUGE},
-     put_backlog},
-    {{"idadmin_audit_backlog_seconds", "Age of the oldest of them.", IDA_METRIC_GAUGE},
-     put_backlog_age},
 };
 
 void metrics_company_put(ida_metrics *m, const company_figures *companies, int count, int64_t now)

@@ -7,9 +7,9 @@
 #include "core/cache/freshness.h"
 #include "core/cache/person.h"
 #include "core/queue/figures.h"
+#include "core/store/audit.h"
 #include "core/store/chain_check.h"
 #include "core/store/directory.h"
-#include "core/store/forward.h"
 
 typedef struct directory_figures {
     cache_sync_info sync;
@@ -24,12 +24,10 @@ typedef struct company_figures {
     int overdue_count;
     directory_figures directory[IDA_DIR_COUNT];
     store_chain_check chain;
-    int forwards; /* 1: records are sent to a log server */
-    store_backlog backlog;
     int64_t chain_last, outbox, key_expires_at; /* the next one; 0: none within a year */
 } company_figures;
 
-/* Reads all of out->id, with `forwards` the backlog as well. */
+/* Reads all of out->id. */
 ida_kind metrics_company_read(store *s, ida_ctx *c, int64_t now, company_figures *out);
 
 /* The families, each with all companies. */

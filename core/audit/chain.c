@@ -7,7 +7,6 @@
 
 /* additional parts of a record under a key, at the end */
 #define KEYED_PARTS 3
-#define PSEUDONYM_DIGITS 32
 
 const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -106,12 +105,4 @@ char *audit_erased_mac(apr_pool_t *pool, const audit_secret *key, const char *te
 {
     const char *parts[] = {"erased", tenant, decimal(pool, seq)};
     return mac_of(pool, key, parts, sizeof parts / sizeof *parts);
-}
-
-char *audit_pseudonym(apr_pool_t *pool, const audit_secret *key, const char *tenant,
-                      const char *name)
-{
-    const char *parts[] = {"pseudonym", tenant, audit_key(pool, name)};
-    return ida_printf(pool, "~%.*s", PSEUDONYM_DIGITS,
-                      mac_of(pool, key, parts, sizeof parts / sizeof *parts));
 }

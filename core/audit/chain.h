@@ -39,10 +39,6 @@ char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_li
 
 char *audit_head_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head);
 char *audit_foot_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head);
-/* A name in place of a person's, the same for the same person of a company in any case: "~" and
- * hex. Only who has the key can tell which person it is, by trying. */
-char *audit_pseudonym(apr_pool_t *pool, const audit_secret *key, const char *tenant,
-                      const char *name);
 char *audit_erased_mac(apr_pool_t *pool, const audit_secret *key, const char *tenant, int64_t seq);
 
 #endif

@@ -2,6 +2,7 @@
  * from. */
 #include "core/store/chain_head.h"
 
+#include <apr_tables.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -45,6 +46,17 @@ int store_chain_foot_proven(apr_pool_t *pool, const audit_secret *key, const db_
 
 /* --- writing --- */
 
+/* For those who are told once it is committed. */
+static void note(store *s, ida_ctx *c, const audit_link *link, const char *hash)
+{
+    if (s->chained) {
+        s->fresh = s->fresh ? s->fresh : apr_array_make(c->pool, 64, sizeof(audit_row));
+        APR_ARRAY_PUSH(s->fresh, audit_row) = (audit_row){.seq = link->seq,
+                                                          .record = *link->record,
+                                                          .hash = hash};
+    }
+}
+
 static ida_kind add(store *s, ida_ctx *c, store_chain_head *head, const audit_record *a,
                     const char *next_key)
 {
@@ -72,6 +84,7 @@ static ida_kind add(store *s, ida_ctx *c, store_chain_head *head, const audit_re
     if (!kind && r.changes) {
         head->is.seq++;
         head->is.hash = hash;
+        note(s, c, &link, hash);
     }
     return kind;
 }

@@ -313,11 +313,15 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
         if (kind) {
             return kind;
         }
+        s->fresh = NULL;
         kind = work(s, c, baton);
         if (!kind) {
             kind = db_commit(s->db, c);
         } else {
             db_rollback(s->db);
+        }
+        if (!kind && s->fresh) {
+            s->chained(c, s->fresh);
         }
         /* `waited` bounds the loop also if the clock stands still. */
         if (!kind || !db_must_repeat(s->db) || db_is_broken(s->db) || waited >= REPEAT_FOR_MS ||

@@ -6,10 +6,15 @@
 #ifndef CORE_STORE_STORE_H
 #define CORE_STORE_STORE_H
 
+#include <apr_tables.h>
 #include <jansson.h>
 
 #include "core/base/context.h"
 #include "core/db/db.h"
+
+/* Is told of the records (audit_row) that a transaction has put into chains, once it is committed.
+ */
+typedef void (*store_chained)(ida_ctx *c, const apr_array_header_t *rows);
 
 typedef struct store {
     db *db;
@@ -22,7 +27,9 @@ typedef struct store {
     unsigned connection; /* how often it was connected */
     unsigned char cursor_key[32];
     int has_cursor_key;
-    const char *audit_key; /* file of the audit keys, if the process has them; otherwise NULL */
+    const char *audit_key;     /* file of the audit keys, if the process has them; otherwise NULL */
+    store_chained chained;     /* NULL: none is told */
+    apr_array_header_t *fresh; /* audit_row, of the open transaction; NULL: none */
 } store;
 
 /* Default DSN of this build. */

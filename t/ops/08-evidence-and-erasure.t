@@ -179,7 +179,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'named_account tenant_id accounts proof',
     'api_key tenant_id username key_hash access_level label rate_limit allowed_from created_by'
         . ' scopes',
-    'audit_check tenant_id', 'audit.forwarded tenant_id owner',
+    'audit_check tenant_id',
     'audit.verified tenant_id hash reason stray',
     'audit_outbox rid tenant_id proof',
     'directory_check tenant_id directory worker lines',
@@ -228,6 +228,8 @@ sub columns_of_schema {
             $all{"$table.$1"}++ if $table && /^ +([a-z_]+) +TEXT\b/;
             $all{"$1.$2"}++ if /^ALTER TABLE (\S+) ADD COLUMN ([a-z_]+) TEXT\b/;
             delete $all{"$1.$2"} if /^ALTER TABLE (\S+) DROP COLUMN ([a-z_]+)/;
+            delete @all{ grep {/^\Q$1\E\./} keys %all }
+                if $engine eq 'both' && /^DROP TABLE (\S+);/;
         }
     }
     return sort keys %all;

@@ -87,11 +87,18 @@ static const char *set_duration(worker_config *config, size_t offset, const char
     return NULL;
 }
 
-static const char *set_switch(worker_config *config, size_t offset, const char *value)
+static const char *set_syslog(worker_config *config, size_t offset, const char *value)
 {
-    int on = strcmp(value, "on") == 0;
-    *(int *)((char *)config + offset) = on;
-    return on || strcmp(value, "off") == 0 ? NULL : "must be on or off";
+    static const char *const words[] = {[WORKER_SYSLOG_OFF] = "off",
+                                        [WORKER_SYSLOG_ON] = "on",
+                                        [WORKER_SYSLOG_RECORDS] = "records"};
+    for (int i = WORKER_SYSLOG_OFF; i <= WORKER_SYSLOG_RECORDS; i++) {
+        if (strcmp(value, words[i]) == 0) {
+            *(worker_syslog *)((char *)config + offset) = (worker_syslog)i;
+            return NULL;
+        }
+    }
+    return "must be on, off or records";
 }
 
 static const char *set_level(worker_config *config, size_t offset, const char *value)
@@ -167,9 +174,10 @@ static const struct member {
      "key that signs checkpoints of the audit chains; every node of one store needs the same"},
     {"audit_checkpoints", set_path, offsetof(worker_config, audit_checkpoints), "FILE", NULL,
      "file that checkpoints are appended to, on another machine's share"},
-    {"audit_syslog", set_switch, offsetof(worker_config, audit_syslog), "on|off",
+    {"audit_syslog", set_syslog, offsetof(worker_config, audit_syslog), "on|off|records",
      "on where one listens",
-     "whether checkpoints go to the system's log; on: it is an error when none listens"},
+     "whether checkpoints go to the system's log, facility authpriv; on: it is an error when none "
+     "listens; records: each audit record as well, with the names of people"},
     {"audit_webhook", set_webhook, offsetof(worker_config, audit_webhook), "URL", NULL,
      "webhook that is called with each checkpoint: https, or http to this machine"},
     {"audit_webhook_secret_file", set_secret, offsetof(worker_config, audit_webhook_secret_file),
@@ -177,18 +185,6 @@ static const struct member {
      "secret that signs the calls of audit_webhook (Standard Webhooks), or credential:NAME"},
     {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file), "FILE",
      "the system's authorities", "authority that signed the certificate of audit_webhook"},
-    {"audit_siem", set_text, offsetof(worker_config, audit_siem), "HOST:PORT", NULL,
-     "log server that gets each audit record in the order of the chain, as syslog over TLS (RFC "
-     "5425); the port is 6514 unless it is named"},
-    {"audit_siem_ca_file", set_path, offsetof(worker_config, audit_siem_ca_file), "FILE",
-     "the system's authorities", "authority that signed the certificate of audit_siem"},
-    {"audit_siem_certificate_file", set_path, offsetof(worker_config, audit_siem_certificate_file),
-     "FILE", NULL, "certificate that the worker shows to audit_siem, where that asks for one"},
-    {"audit_siem_key_file", set_secret, offsetof(worker_config, audit_siem_key_file), "FILE", NULL,
-     "its private key, without a passphrase, or credential:NAME"},
-    {"audit_siem_names", set_switch, offsetof(worker_config, audit_siem_names), "on|off", "off",
-     "whether audit_siem gets people by name, with arguments, details and addresses; off: by a "
-     "hash under the first audit key"},
     {"threads", set_threads, offsetof(worker_config, threads), "N", "4",
      "tasks of one directory that are carried out at the same time, 1 to 64"},
     {"metrics_companies", set_companies, offsetof(worker_config, metrics_companies), "N", "200",
@@ -402,8 +398,7 @@ static char *default_spool(apr_pool_t *pool, const char *dsn)
 ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
                             const worker_option *options, worker_config *config)
 {
-    *config = (worker_config){.audit_syslog = WORKER_SYSLOG_WHERE_HEARD,
-                              .threads = 4,
+    *config = (worker_config){.threads = 4,
                               .metrics_companies = 200,
                               .stop_timeout = 30000,
                               .log_level = "info",

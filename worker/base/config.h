@@ -6,6 +6,15 @@
 #include "core/base/context.h"
 #include "worker/base/arguments.h"
 
+/* What of the audit goes to the system's log: checkpoints where one listens; nothing; checkpoints,
+ * and it is an error when none listens; each record as well. */
+typedef enum worker_syslog {
+    WORKER_SYSLOG_WHERE_HEARD,
+    WORKER_SYSLOG_OFF,
+    WORKER_SYSLOG_ON,
+    WORKER_SYSLOG_RECORDS
+} worker_syslog;
+
 typedef struct worker_config {
     const char *store; /* DSN */
     /* DSN of the same store for the administration command; NULL: store */
@@ -15,14 +24,9 @@ typedef struct worker_config {
     /* Files of the audit: its keys, the key that signs checkpoints. */
     const char *audit_key, *audit_signing_key;
     const char *audit_checkpoints; /* file that checkpoints are appended to; NULL: none */
-    /* They go to the system's log too: 1 always, which fails where none listens; 0 never. */
-    int audit_syslog;
-#define WORKER_SYSLOG_WHERE_HEARD 2 /* the default: where one listens */
-    const char *audit_webhook;      /* URL that is called with each; NULL: none */
+    worker_syslog audit_syslog;
+    const char *audit_webhook; /* URL that is called with each; NULL: none */
     const char *audit_webhook_secret_file, *audit_webhook_ca_file;
-    const char *audit_siem; /* HOST:PORT of a log server; NULL: none */
-    const char *audit_siem_ca_file, *audit_siem_certificate_file, *audit_siem_key_file;
-    int audit_siem_names;  /* 1: people by name; 0: by a keyed hash */
     int metrics_companies; /* that have figures of their own, the first ones by ID */
     int threads;           /* 1-64 */
     int64_t stop_timeout;  /* ms */

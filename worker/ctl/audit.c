@@ -124,10 +124,6 @@ const ctl_command ctl_audit_commands[] = {
      .run = ctl_chain_checkpoints},
     {"audit", "public-key", "", "Print the public key that signs this installation's checkpoints.",
      .run = ctl_chain_public_key},
-    {"audit", "pseudonym", "ID NAME",
-     "Print the hash by which the log server of audit_siem is told of a person.",
-     .help = "NAME is an actor or a target as the audit log has it, in any case.",
-     .run = ctl_audit_pseudonym},
     {"audit", "rotate-key", "", "Replace the key of the audit chains.",
      .help = "Verifies all chains first, and refuses if one is broken. Older keys stay in the "
              "file, for verification. With several nodes copy the file to the others: until then "

@@ -10,6 +10,7 @@
 #include "core/face/answer.h"
 #include "core/store/tenant.h"
 #include "worker/ctl/ctl.h"
+#include "worker/system_log.h"
 
 const char *ctl_value(const ctl_call *ctl, const char *option)
 {
@@ -64,6 +65,7 @@ store *ctl_store(ctl_call *ctl, db_role role)
 {
     store *s = store_make(ctl->pool, ctl->config.store, role);
     s->audit_key = ctl->config.audit_key;
+    system_log_follow(s, &ctl->config);
     return s;
 }
 

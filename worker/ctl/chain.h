@@ -14,7 +14,4 @@ int ctl_chain_rotate_key(ctl_call *ctl);
  * machine. */
 ida_kind ctl_chain_sign(ctl_call *ctl, const char *tenant);
 
-/* siem.c */
-int ctl_audit_pseudonym(ctl_call *ctl);
-
 #endif

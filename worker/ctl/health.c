@@ -13,8 +13,7 @@
 #include "core/store/tenant.h"
 #include "worker/ctl/operation.h"
 
-#define SPOOL_LATE_S 300   /* the worker reads the spool each second */
-#define BACKLOG_LATE_S 900 /* and sends records on each second */
+#define SPOOL_LATE_S 300 /* the worker reads the spool each second */
 
 typedef struct look {
     ctl_call *ctl;
@@ -158,20 +157,6 @@ static void look_at_spool(look *l, const json_t *spool)
     }
 }
 
-static void look_at_backlog(look *l)
-{
-    const json_t *backlog = ctl_backlog_json(l->ctl, l->s);
-    long long oldest = json_integer_value(json_object_get(backlog, "oldestSeconds"));
-    if (oldest > BACKLOG_LATE_S) {
-        add(l, HEALTH_DEGRADED, NULL, "auditBacklog",
-            ida_printf(l->ctl->pool, "%s for the log server %s, the oldest for %lld seconds",
-                       ida_count(l->ctl->pool,
-                                 json_integer_value(json_object_get(backlog, "records")),
-                                 "audit record waits", "audit records wait"),
-                       ida_json_string(backlog, "server"), oldest));
-    }
-}
-
 int ctl_health(ctl_call *ctl, store *s, const json_t *spool, json_t *reasons)
 {
     look l = {.ctl = ctl, .s = s, .reasons = reasons};
@@ -185,7 +170,6 @@ int ctl_health(ctl_call *ctl, store *s, const json_t *spool, json_t *reasons)
         return l.status;
     }
     look_at_spool(&l, spool);
-    look_at_backlog(&l);
     for (int i = 0; i < count; i++) {
         look_at_company(&l, ids[i].id);
     }

@@ -28,9 +28,4 @@ ida_kind ctl_status_json(ctl_call *ctl, store *s, json_t **document);
 json_t *ctl_spool_json(ctl_call *ctl, store *s);
 void ctl_spool_say(ctl_call *ctl, const json_t *spool);
 
-/* siem.c: {server, records, oldestSeconds, problem} of the audit records that wait for the log
- * server; NULL: there is none. */
-json_t *ctl_backlog_json(ctl_call *ctl, store *s);
-void ctl_backlog_say(ctl_call *ctl, const json_t *backlog);
-
 #endif

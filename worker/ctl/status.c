@@ -160,7 +160,6 @@ static void say_status(ctl_call *ctl, const json_t *document)
     ctl_table(ctl, json_object_get(document, "tasks"), task_columns, "There is no task.");
     ctl_say(ctl, "%s", "");
     ctl_spool_say(ctl, json_object_get(document, "spool"));
-    ctl_backlog_say(ctl, json_object_get(document, "auditBacklog"));
 }
 
 static ida_kind companies_json(ctl_call *ctl, store *s, json_t *directories, json_t *tasks)
@@ -203,7 +202,6 @@ static int status(ctl_call *ctl)
     json_t *spool = ctl_spool_json(ctl, s);
     int health = check ? ctl_health(ctl, s, spool, reasons) : HEALTH_WELL;
     json_object_set(document, "spool", spool);
-    json_object_set(document, "auditBacklog", ctl_backlog_json(ctl, s));
     if (check) {
         ida_json_put(document, "status", ctl_health_word(health));
         json_object_set(document, "reasons", reasons);

@@ -237,6 +237,44 @@ static void flood(void)
     ok(!turns.more, "which is known");
 }
 
+/* --- who is told of what was put into a chain --- */
+
+static int heard, undo;
+static int64_t last;
+
+static void hear(ida_ctx *c, const apr_array_header_t *rows)
+{
+    (void)c;
+    heard += rows->nelts;
+    last = APR_ARRAY_IDX(rows, rows->nelts - 1, audit_row).seq;
+}
+
+static ida_kind take_two(store *handle, ida_ctx *c, void *baton)
+{
+    ida_kind kind = store_audit_spool_batch(handle, c, "node", "told", 1, 0, baton, 2);
+    return kind || !undo ? kind : ida_fail(c, IDA_CONFLICT, "undone");
+}
+
+static void telling(void)
+{
+    audit_record *two[2];
+    for (int i = 0; i < 2; i++) {
+        two[i] = audit_make(fresh(), "told", AUDIT_SPOOL_CATEGORY);
+        two[i]->outcome = "ok";
+    }
+    heard = 0;
+    audit->chained = hear;
+    undo = 1;
+    is_int(store_transaction(audit, fresh(), take_two, two), IDA_CONFLICT, "undone");
+    is_int(heard, 0, "nothing is told of what was undone");
+    undo = 0;
+    is_int(store_transaction(audit, fresh(), take_two, two), IDA_OK, "committed");
+    is_int(heard, 2, "told of each record");
+    is_int(last, 2, "with its number");
+    is_int(store_transaction(audit, fresh(), take_two, two), IDA_OK, "the same again");
+    is_int(heard, 2, "not told again");
+}
+
 static void test_engine(int engine)
 {
     const char *name, *dsn = store_upgraded(engine, &name);
@@ -251,6 +289,7 @@ static void test_engine(int engine)
     held_segment();
     endless();
     flood();
+    telling();
     store_disconnect(s);
     store_disconnect(audit);
 }
