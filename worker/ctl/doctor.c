@@ -9,11 +9,6 @@
 #include "worker/ctl/ctl.h"
 #include "worker/ctl/health.h"
 
-/* Exit statuses: HEALTH_WELL, HEALTH_DEGRADED for warnings, HEALTH_DOWN for faults. */
-_Static_assert(CHECK_OK == HEALTH_WELL && CHECK_WARNING == HEALTH_DEGRADED &&
-                   CHECK_FAULT == HEALTH_DOWN,
-               "levels are exit statuses");
-
 static void look_at_company(check_look *look, const char *id)
 {
     ida_tenant *tenant = NULL;
@@ -89,7 +84,7 @@ static void say(ctl_call *ctl, const json_t *lines)
     }
 }
 
-static int doctor(ctl_call *ctl)
+ida_kind ctl_doctor_json(ctl_call *ctl, const char *company, json_t **document)
 {
     static const char *const statuses[] = {"well", "warnings", "faults"};
     check_look look = {.c = ctl->c,
@@ -98,25 +93,35 @@ static int doctor(ctl_call *ctl)
                        .main = ctl_store(ctl, DB_REQUEST),
                        .lines = ida_json_keep(ctl->pool, json_array())};
     if (!check_become(ctl->pool, &ctl->config)) {
-        return ctl_result(ctl, ida_fail(ctl->c, IDA_CONFLICT,
-                                        "doctor cannot become the service's user: run it as that "
-                                        "user."));
+        return ida_fail(ctl->c, IDA_CONFLICT,
+                        "%s cannot become the service's user: run it as that user.",
+                        ctl->command->noun);
     }
     directory_library_init();
     checks_walk(&look, CHECK_MACHINE);
-    ida_kind kind = look_at_companies(&look, ctl->arguments[0]);
+    ida_kind kind = look_at_companies(&look, company);
+    *document = ida_json_keep(ctl->pool,
+                              json_pack("{s:s, s:i, s:i, s:O}", "status", statuses[look.worst],
+                                        "faults", count_of(look.lines, CHECK_FAULT), "warnings",
+                                        count_of(look.lines, CHECK_WARNING), "checks", look.lines));
+    return kind;
+}
+
+static int doctor(ctl_call *ctl)
+{
+    json_t *document;
+    ida_kind kind = ctl_doctor_json(ctl, ctl->arguments[0], &document);
     if (kind) {
         return ctl_result(ctl, kind);
     }
-    int warnings = count_of(look.lines, CHECK_WARNING), faults = count_of(look.lines, CHECK_FAULT);
-    json_t *document = json_pack("{s:s, s:i, s:i, s:O}", "status", statuses[look.worst], "faults",
-                                 faults, "warnings", warnings, "checks", look.lines);
-    if (!ctl_json(ctl, ida_json_keep(ctl->pool, document))) {
-        say(ctl, look.lines);
+    const json_t *lines = json_object_get(document, "checks");
+    int warnings = count_of(lines, CHECK_WARNING), faults = count_of(lines, CHECK_FAULT);
+    if (!ctl_json(ctl, document)) {
+        say(ctl, lines);
         ctl_say(ctl, "%s, %s.", ida_count(ctl->pool, faults, "fault", "faults"),
                 ida_count(ctl->pool, warnings, "warning", "warnings"));
     }
-    return (int)look.worst;
+    return faults ? HEALTH_DOWN : warnings ? HEALTH_DEGRADED : HEALTH_WELL;
 }
 
 const ctl_command ctl_doctor_commands[] = {

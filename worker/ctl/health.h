@@ -19,9 +19,13 @@ int ctl_health(ctl_call *ctl, store *s, const json_t *spool, json_t *reasons);
 void ctl_health_say(ctl_call *ctl, const json_t *reasons);
 const char *ctl_health_word(int status); /* "well", "degraded", "down" */
 
-/* status.c: {version, schema, workers, directories, tasks}; a new reference, also after a failure.
- */
-ida_kind ctl_status_json(ctl_call *ctl, store *s, json_t **document);
+/* status.c: {version, schema, workers, directories, tasks, spool}, and {status, reasons} with
+ * *health unless that is NULL; a new reference, also after a failure. */
+ida_kind ctl_status_json(ctl_call *ctl, store *s, int *health, json_t **document);
+
+/* doctor.c: {status, faults, warnings, checks} of this machine and each company, or of one. Root
+ * becomes the service's user for good. */
+ida_kind ctl_doctor_json(ctl_call *ctl, const char *company, json_t **document);
 
 /* spool.c: the spool of the node on which the command runs. If it cannot be read, "problem" says
  * why, and everything else is still reported. */

@@ -178,38 +178,43 @@ static ida_kind companies_json(ctl_call *ctl, store *s, json_t *directories, jso
     return kind;
 }
 
-ida_kind ctl_status_json(ctl_call *ctl, store *s, json_t **document)
+ida_kind ctl_status_json(ctl_call *ctl, store *s, int *health, json_t **document)
 {
-    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array();
+    json_t *workers = json_array(), *directories = json_array(), *tasks = json_array(),
+           *reasons = ida_json_keep(ctl->pool, json_array());
     *document = json_pack("{s:s, s:i, s:o, s:o, s:o}", "version", ida_build, "schema",
                           store_schema_version(), "workers", workers, "directories", directories,
                           "tasks", tasks);
     ida_kind kind = workers_json(ctl, s, workers);
-    return kind ? kind : companies_json(ctl, s, directories, tasks);
+    kind = kind ? kind : companies_json(ctl, s, directories, tasks);
+    if (kind) {
+        return kind;
+    }
+    json_t *spool = ctl_spool_json(ctl, s);
+    json_object_set(*document, "spool", spool);
+    if (health) {
+        *health = ctl_health(ctl, s, spool, reasons);
+        ida_json_put(*document, "status", ctl_health_word(*health));
+        json_object_set(*document, "reasons", reasons);
+    }
+    return IDA_OK;
 }
 
 static int status(ctl_call *ctl)
 {
-    store *s = ctl_store(ctl, DB_REQUEST);
-    json_t *document, *reasons = ida_json_keep(ctl->pool, json_array());
-    ida_kind kind = ctl_status_json(ctl, s, &document);
+    json_t *document;
+    int check = ctl_value(ctl, "check") != NULL, health = HEALTH_WELL;
+    ida_kind kind = ctl_status_json(ctl, ctl_store(ctl, DB_REQUEST), check ? &health : NULL,
+                                    &document);
     ida_json_keep(ctl->pool, document);
-    int check = ctl_value(ctl, "check") != NULL;
     if (kind) {
         int failed = ctl_result(ctl, kind);
         return check ? HEALTH_DOWN : failed;
     }
-    json_t *spool = ctl_spool_json(ctl, s);
-    int health = check ? ctl_health(ctl, s, spool, reasons) : HEALTH_WELL;
-    json_object_set(document, "spool", spool);
-    if (check) {
-        ida_json_put(document, "status", ctl_health_word(health));
-        json_object_set(document, "reasons", reasons);
-    }
     if (!ctl_json(ctl, document)) {
         say_status(ctl, document);
         if (check) {
-            ctl_health_say(ctl, reasons);
+            ctl_health_say(ctl, json_object_get(document, "reasons"));
         }
     }
     return health;

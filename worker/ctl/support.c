@@ -1,6 +1,9 @@
-/* idadminctl support: one JSON file for those who help, without secrets and, by default, without
- * names of people. */
+/* idadminctl support: one JSON file for those who help. Owns what of the state of an installation
+ * is harmless: numbers, moments and words of this service's own. No text that a person, a
+ * directory, a document or a file could have written comes in. */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,39 +14,81 @@
 #include <openssl/crypto.h>
 
 #include "core/base/build.h"
-#include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/base/time.h"
-#include "core/governance/end.h"
-#include "core/store/tenant.h"
-#include "core/tenant/shape.h"
 #include "worker/ctl/health.h"
-#include "worker/ctl/scrub.h"
 
-#define FORMAT 1
+#define FORMAT 2
 #define LINES_MAX 500 /* the last ones of each log */
 #define LINE_BYTES_MAX 4096
 
-typedef struct bundle {
-    ctl_call *ctl;
-    store *s;
-    ctl_scrub scrub;
-    json_t *document;
-} bundle;
+/* The member that holds an object or a list of them, and which of their members are taken. */
+static const char *const harmless[] = {
+    "doctor status faults warnings checks",
+    "checks companyId check level todo",
+    "status status version schema workers directories tasks spool reasons",
+    "workers version threads startedAt seenAt state",
+    "directories companyId directory users groups syncedAt heldSince nextProbeAt",
+    "tasks companyId companyState queued running done failed attention cancelled",
+    "spool segments bytes passedOver oldestSeconds",
+    "reasons level companyId kind",
+};
 
-/* What could not be read is said in its place. */
-static void put(bundle *b, const char *name, ida_kind kind, json_t *value)
+static int is_word_of(const char *row, const char *word)
 {
-    if (kind) {
-        json_decref(value);
-        value = json_pack("{s:s}", "unreadable",
-                          b->ctl->c->message ? b->ctl->c->message : ida_kind_text(kind));
-        ida_ctx_clear(b->ctl->c);
+    size_t len = strlen(word);
+    const char *at = strchr(row, ' ');
+    while (at && !(strncmp(at + 1, word, len) == 0 && (!at[len + 1] || at[len + 1] == ' '))) {
+        at = strchr(at + 1, ' ');
     }
-    json_object_set_new(b->document, name, value);
+    return at != NULL;
 }
 
-static void add_system(bundle *b)
+static int is_harmless(const char *of, const char *member)
+{
+    size_t len = strlen(of);
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+        if (strncmp(harmless[i], of, len) == 0 && harmless[i][len] == ' ') {
+            return is_word_of(harmless[i], member);
+        }
+    }
+    return 0;
+}
+
+/* The caller's own. */
+static json_t *taken(const char *of, json_t *value)
+{
+    const char *name;
+    json_t *inner, *out = json_is_array(value) ? json_array() : json_object();
+    size_t i;
+    json_array_foreach (value, i, inner) {
+        json_array_append_new(out, taken(of, inner));
+    }
+    json_object_foreach (value, name, inner) {
+        if (is_harmless(of, name)) {
+            json_object_set_new(out, name,
+                                json_is_array(inner) || json_is_object(inner) ? taken(name, inner)
+                                                                              : json_incref(inner));
+        }
+    }
+    return out;
+}
+
+/* "certificate ldaps://host" names a server. */
+static void without_servers(json_t *checks)
+{
+    json_t *line;
+    size_t i;
+    json_array_foreach (checks, i, line) {
+        json_t *check = json_object_get(line, "check");
+        const char *text = json_string_value(check), *url = strstr(text, "://");
+        if (url) {
+            json_string_setn(check, text, strcspn(text, " "));
+        }
+    }
+}
+
+static json_t *system_json(const worker_config *config)
 {
     struct utsname u;
     char line[256], os[256] = "";
@@ -55,149 +100,66 @@ static void add_system(bundle *b)
         fclose(file);
     }
     uname(&u);
-    json_object_set_new(
-        b->document, "system",
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "os", os, "kernel", u.release, "machine",
-                  u.machine, "curl", curl_version_info(CURLVERSION_NOW)->version, "openssl",
-                  OpenSSL_version(OPENSSL_VERSION), "engine",
-                  store_sqlite_path(b->ctl->config.store) ? "sqlite" : "postgresql"));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "os", os, "kernel", u.release, "machine",
+                     u.machine, "curl", curl_version_info(CURLVERSION_NOW)->version, "openssl",
+                     OpenSSL_version(OPENSSL_VERSION), "engine",
+                     store_sqlite_path(config->store) ? "sqlite" : "postgresql");
 }
 
-/* The file of passwords that a DSN names. */
-static void learn_passfile(bundle *b, const char *dsn)
+/* Of what names a server or a file: whether it is set. */
+static json_t *settings_json(const worker_config *config)
 {
-    const char *name = strstr(dsn, "passfile=");
-    if (name) {
-        name += strlen("passfile=");
-        ctl_scrub_file(&b->scrub,
-                       ida_printf(b->ctl->pool, "%.*s", (int)strcspn(name, " \r\n"), name));
-    }
-}
-
-/* "name = value" lines, without comments. */
-static void add_configuration(bundle *b)
-{
-    char line[LINE_BYTES_MAX];
-    const char *name = b->ctl->config.file;
-    json_t *lines = json_array();
-    FILE *file = name ? fopen(name, "re") : NULL;
-    while (file && fgets(line, sizeof line, file)) {
-        size_t blank = strspn(line, " \t\r\n");
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[blank] && line[blank] != '#') {
-            json_array_append_new(lines, json_string(line + blank));
-            learn_passfile(b, line);
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    json_object_set_new(b->document, "configuration", lines);
-    ida_json_put(b->document, "store", b->ctl->config.store);
-}
-
-/* --- companies --- */
-
-/* Texts of mails are a company's own. Lists of people stay as long as they are. */
-static void without_texts(const ctl_scrub *s, json_t *value)
-{
-    static const char *const texts[] = {"body", "subject"};
-    static const char *const people[] = {"protectedAccounts", "approvers"};
-    const char *name;
-    json_t *inner;
-    size_t i, k;
-    for (i = 0; i < sizeof texts / sizeof *texts; i++) {
-        json_t *text = json_object_get(value, texts[i]);
-        if (json_is_string(text)) {
-            json_string_set(text, ida_printf(s->pool, "(%zu bytes)", json_string_length(text)));
-        }
-    }
-    for (i = 0; !s->names && i < sizeof people / sizeof *people; i++) {
-        json_array_foreach (json_object_get(value, people[i]), k, inner) {
-            json_string_set(inner, "(a person)");
-        }
-    }
-    json_object_foreach (value, name, inner) {
-        without_texts(s, inner);
-    }
-    json_array_foreach (value, i, inner) {
-        without_texts(s, inner);
-    }
-}
-
-static void visit_secret(ida_ctx *c, const char *member, const char *path, int secret)
-{
-    (void)member;
-    if (secret) {
-        json_array_append_new(c->details, json_string(path));
-    }
-}
-
-static ida_kind company_json(bundle *b, const store_tenant_id *id, json_t *rows)
-{
-    ida_ctx *c = b->ctl->c, *visit = ida_ctx_make(c->env, c->pool);
-    ida_stored_tenant stored;
-    governance_end f;
-    json_t *path;
-    size_t i;
-    ida_kind kind = store_tenant_document(b->s, c, id->id, &stored);
-    kind = kind ? kind : governance_end_figures(b->s, c, id->id, &f);
-    if (kind) {
-        return kind;
-    }
-    json_t *document = ida_json_load(c->pool, stored.document);
-    visit->details = ida_json_keep(c->pool, json_array());
-    ida_tenant_files(visit, document, visit_secret);
-    json_array_foreach (visit->details, i, path) {
-        ctl_scrub_file(&b->scrub, json_string_value(path));
-    }
-    without_texts(&b->scrub, document);
-    json_array_append_new(
-        rows, json_pack("{s:s, s:s, s:I, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "companyId",
-                        id->id, "state", id->state, "revision", (json_int_t)id->revision,
-                        "document", document, "people", (json_int_t)f.people, "tasks",
-                        (json_int_t)f.tasks, "openTasks", (json_int_t)f.open_tasks, "running",
-                        (json_int_t)f.running, "events", (json_int_t)f.events, "unsentEvents",
-                        (json_int_t)f.unsent, "keys", (json_int_t)f.keys));
-    return IDA_OK;
-}
-
-static ida_kind companies_json(bundle *b, json_t *rows)
-{
-    const store_tenant_id *ids = NULL;
-    int count = 0;
-    ida_kind kind = store_tenant_ids(b->s, b->ctl->c, &ids, &count);
-    for (int i = 0; !kind && i < count; i++) {
-        kind = company_json(b, &ids[i], rows);
-    }
-    return kind;
+    return json_pack("{s:i, s:i, s:I, s:s, s:b, s:i, s:b, s:b, s:b}", "threads", config->threads,
+                     "metrics_companies", config->metrics_companies, "stop_timeout_ms",
+                     (json_int_t)config->stop_timeout, "log_level", config->log_level, "log_json",
+                     config->log_json, "audit_syslog", (int)config->audit_syslog, "smtp_url",
+                     config->smtp_url != NULL, "audit_checkpoints",
+                     config->audit_checkpoints != NULL, "admin_store", config->admin_store != NULL);
 }
 
 /* --- logs --- */
 
-/* A message of this service: "IDA" and four digits. */
-static int has_id(const char *line)
+/* Of a message of this service, "IDA" and four digits. */
+static const char *id_of(const char *line)
 {
-    for (const char *at = strstr(line, "IDA"); at; at = strstr(at + 1, "IDA")) {
-        if (strspn(at + 3, "0123456789") == 4) {
-            return 1;
-        }
+    const char *at = strstr(line, "IDA");
+    while (at &&
+           (strspn(at + 3, "0123456789") != 4 || (at > line && isalnum((unsigned char)at[-1])))) {
+        at = strstr(at + 1, "IDA");
     }
-    return 0;
+    return at;
 }
 
-static ida_kind log_json(bundle *b, const char *name, json_t *lines)
+/* "2026-11-26T10:00:00" of a line; NULL: it has no such moment. */
+static const char *moment_of(const char *line)
+{
+    static const char form[] = "0000-00-00T00:00:00";
+    for (; *line; line++) {
+        size_t len = 0;
+        while (form[len] && (form[len] == '0' ? isdigit((unsigned char)line[len]) != 0
+                                              : line[len] == form[len])) {
+            len++;
+        }
+        if (!form[len]) {
+            return line;
+        }
+    }
+    return NULL;
+}
+
+static ida_kind log_json(ida_ctx *c, const char *name, json_t *lines)
 {
     char line[LINE_BYTES_MAX];
     FILE *file = fopen(name, "re");
     if (!file) {
-        return ida_fail(b->ctl->c, IDA_BAD_REQUEST, "%s: %s", name, strerror(errno));
+        return ida_fail(c, IDA_BAD_REQUEST, "%s: %s", name, strerror(errno));
     }
     while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        json_t *text = has_id(line) ? json_string(line) : NULL; /* NULL: no UTF-8 */
-        if (text) {
-            json_array_append_new(lines, text);
+        const char *id = id_of(line), *at = id ? moment_of(line) : NULL;
+        if (id) {
+            json_t *one = json_pack("{s:s%}", "id", id, (size_t)7);
+            json_object_set_new(one, "at", at ? json_stringn(at, 19) : json_null());
+            json_array_append_new(lines, one);
         }
         if (json_array_size(lines) > LINES_MAX) {
             json_array_remove(lines, 0);
@@ -207,83 +169,79 @@ static ida_kind log_json(bundle *b, const char *name, json_t *lines)
     return IDA_OK;
 }
 
-static void add_logs(bundle *b)
+static ida_kind add_logs(ctl_call *ctl, json_t *document)
 {
     static const char *const options[] = {"httpd-log", "worker-log"};
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const char *name = ctl_value(b->ctl, options[i]);
-        json_t *lines = name ? json_array() : NULL;
-        if (name) {
-            put(b, options[i], log_json(b, name, lines), lines);
-        }
+    ida_kind kind = IDA_OK;
+    for (size_t i = 0; !kind && i < sizeof options / sizeof *options; i++) {
+        const char *name = ctl_value(ctl, options[i]);
+        json_t *lines = json_array();
+        kind = name ? log_json(ctl->c, name, lines) : IDA_OK;
+        json_object_set_new(document, options[i], lines);
     }
+    return kind;
 }
 
 /* --- all of it --- */
 
-/* Before anything is cleaned. */
-static void learn_secrets(bundle *b)
+static ida_kind add_state(ctl_call *ctl, json_t *document)
 {
-    const worker_config *config = &b->ctl->config;
-    ctl_scrub_begin(&b->scrub, b->ctl->c, ctl_value(b->ctl, "with-names") != NULL);
-    ctl_scrub_file(&b->scrub, config->smtp_password_file);
-    ctl_scrub_file(&b->scrub, config->audit_webhook_secret_file);
-    learn_passfile(b, config->store);
-}
-
-static void fill(bundle *b)
-{
-    ctl_call *ctl = b->ctl;
-    json_t *status = NULL, *companies = json_array(), *reasons = json_array();
-    learn_secrets(b);
-    json_object_set_new(b->document, "format", json_integer(FORMAT));
-    ida_json_put_time(b->document, "at", ida_now(ctl->c->env));
-    ida_json_put(b->document, "version", ida_build);
-    add_system(b);
-    add_configuration(b);
-    put(b, "companies", companies_json(b, companies), companies);
-    ida_kind kind = ctl_status_json(ctl, b->s, &status);
-    put(b, "status", kind, status);
-    int health = ctl_health(ctl, b->s, ctl_spool_json(ctl, b->s), reasons);
-    json_object_set_new(b->document, "health",
-                        json_pack("{s:s, s:o}", "status", ctl_health_word(health), "reasons",
-                                  reasons));
-    add_logs(b);
-    ctl_scrub_json(&b->scrub, b->document);
+    json_t *doctor, *status;
+    int health;
+    ida_kind kind = ctl_doctor_json(ctl, NULL, &doctor); /* from here on as the service's user */
+    if (kind) {
+        return kind;
+    }
+    without_servers(json_object_get(doctor, "checks"));
+    json_object_set_new(document, "doctor", taken("doctor", doctor));
+    if (ctl_status_json(ctl, ctl_store(ctl, DB_REQUEST), &health, &status)) {
+        ida_ctx_clear(ctl->c); /* the doctor has found what is wrong with the store */
+    }
+    json_object_set_new(document, "status", taken("status", ida_json_keep(ctl->pool, status)));
+    return IDA_OK;
 }
 
 static int support(ctl_call *ctl)
 {
     const char *to = ctl->arguments[0];
-    bundle b = {.ctl = ctl, .s = ctl_store(ctl, DB_REQUEST)};
-    b.document = ida_json_keep(ctl->pool, json_object());
-    fill(&b);
-    char *text = json_dumps(b.document, JSON_INDENT(2));
-    size_t len = text ? strlen(text) : 0;
-    int error = text ? ida_file_write(to, text, len, 0600, geteuid(), getegid()) : ENOMEM;
-    free(text);
-    if (error) {
-        return ctl_result(ctl, ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", to, strerror(error)));
+    json_t *document = ida_json_keep(ctl->pool, json_object());
+    /* Files are root's business, the look at the state is that of the service's user. */
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    ida_kind kind = fd < 0 ? ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", to, strerror(errno))
+                           : add_logs(ctl, document);
+    json_object_set_new(document, "format", json_integer(FORMAT));
+    ida_json_put_time(document, "at", ida_now(ctl->c->env));
+    ida_json_put(document, "version", ida_build);
+    json_object_set_new(document, "system", system_json(&ctl->config));
+    json_object_set_new(document, "settings", settings_json(&ctl->config));
+    kind = kind ? kind : add_state(ctl, document);
+    if (!kind && json_dumpfd(document, fd, JSON_INDENT(2))) {
+        kind = ida_fail(ctl->c, IDA_BAD_REQUEST, "%s: %s", to, strerror(errno));
     }
-    return ctl_answer(ctl,
-                      json_pack("{s:s, s:I, s:b}", "file", to, "bytes", (json_int_t)len, "names",
-                                b.scrub.names),
-                      "%s has %zu bytes, no secret, and %s. Read it before you send it.", to, len,
-                      b.scrub.names ? "names of people" : "pseudonyms in the place of people");
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (kind && fd >= 0) {
+        unlink(to);
+    }
+    return kind ? ctl_result(ctl, kind)
+                : ctl_answer(ctl, json_pack("{s:s}", "file", to),
+                             "%s has numbers, moments and words of this service, and no text of "
+                             "others.",
+                             to);
 }
 
 const ctl_command ctl_support_commands[] = {
     {"support", NULL, "FILE",
-     "Write a file for those who help: versions, state, settings, last messages; no secrets.",
+     "Write a file for those who help: versions, state, faults, IDs of the last messages.",
      .help =
-         "One JSON document: builds, libraries, configuration, tenant documents, status, health, "
-         "numbers, and the last messages with an ID of the logs that are named. Secrets, "
-         "passwords, API keys, paths of URLs and texts of mails are left out. People have "
-         "pseudonyms that hold within one file. FILE must not exist.",
+         "One JSON document: builds and libraries, settings that name nothing, what `doctor` and "
+         "`status --check` find without its details, and the IDs of the last messages of the logs "
+         "that are named. IDs of companies are in it; names, addresses, servers, paths, texts and "
+         "secrets are not. What `doctor` says in words you copy yourself. FILE must not exist.",
      .options = {{"httpd-log", "FILE", "httpd's error log"},
                  {"worker-log", "FILE",
-                  "the worker's log (`journalctl -u idadmin-worker -n 5000 > FILE`)"},
-                 {"with-names", NULL, "people keep their names and addresses"}},
+                  "the worker's log (`journalctl -u idadmin-worker -n 5000 > FILE`)"}},
      .run = support},
     {0},
 };
