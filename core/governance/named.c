@@ -169,8 +169,8 @@ static ida_kind judge(store *s, ida_ctx *c, const char *tenant, const governance
                              shown(c, who), now);
     } else if (who && !who->enabled && person && (id || !n->mail)) {
         f->word = "left";
-        f->text = ida_printf(c->pool, "%s is somebody who has left: the account of %s is disabled",
-                             n->name, shown(c, who));
+        f->text = ida_printf(c->pool, "%s means %s, whose account is disabled", n->name,
+                             shown(c, who));
     } else if (!who && !n->mail && strchr(n->name, '@')) {
         f->word = several ? "several" : "nobody";
         f->text = ida_printf(c->pool, "%s is the name of %s", n->name, now);

@@ -130,7 +130,7 @@ sub guards {
     my %before = map { my $login = $_->[0] =~ s/@.*//r;
         ($_->[0] => [$login, $usn->("(sAMAccountName=$login)")]) } @guarded;
     my $group = $usn->('(sAMAccountName=Inner)');
-    $stack->worker->expect_log(qr/IDA031[67].*(?:never changed|has left: the account is disabled)/);
+    $stack->worker->expect_log(qr/IDA031[67].*(?:never changed|the account of \S+ is disabled)/);
     for (@guarded) {
         my ($name, $why) = @$_;
         my ($task) = over(offboard($name));
@@ -146,7 +146,7 @@ sub guards {
             'and fails as well');
         ($task) = role(assign => 'Crew', $name);
         like($task->{state} . ' ' . ($task->{error} // ''),
-            qr/^failed .*(?:$why.*never changed|has left: the account is disabled)/,
+            qr/^failed .*(?:$why.*never changed|the account of \S+ is disabled)/,
             'it is added to no group');
         is($usn->("(sAMAccountName=$before{$name}[0])"), $before{$name}[1],
             'the account was not written');

@@ -330,8 +330,8 @@ sub mail_to_a_manager {
     $task = now_done($second, states => ['failed', 'done', 'attention']);
     for my $name ('setManager', 'Joiner/1 sendInitialPassword') {
         my $step = step($task, $name);
-        is($step->{outcome}, 'failed', "$name: nothing for a manager who has left");
-        like($step->{detail}, qr/per\.moe\S+ has left: the account is disabled/, 'and says so');
+        is($step->{outcome}, 'failed', "$name: nothing for a manager with a disabled account");
+        like($step->{detail}, qr/per\.moe\S+ has a disabled account/, 'and says so');
     }
     is(scalar($smtp->mail(upn('per.moe'))), 2, 'who gets no mail') ;
     ok(!$stack->slapd->user('ny.twa')->{manager}, 'and no report');
@@ -430,7 +430,8 @@ sub names_of_the_document {
     offboard(upn('dec.ide'));
     is(decide('dec.ide', $other->{id})->{status}, 403, 'a leaver decides nothing');
     $check = $stack->{worker}->run('--check', 'nordic');
-    like($check->{out}, qr/\Q@{[ upn('dec.ide') ]}\E is somebody who has left/, 'and is named');
+    like($check->{out}, qr/\Q@{[ upn('dec.ide') ]}\E means .*, whose account is disabled/,
+        'and is named');
     $stack->apply_tenant(document(accessCatalog => [{ service => 'CRM', group => 'CRM admins',
         approvers => [upn('coming')] }]));
     $check = $stack->{worker}->run('--check', 'nordic');
@@ -469,16 +470,18 @@ sub leavers {
         json => { userPrincipalName => upn('rep.one'), manager => upn('lead') });
     like(json_text($answer->{json}{data}{warnings}), $warned, 'as manager by PATCH');
     my $task = $stack->wait_task($answer->{json}{data}{taskId}, states => ['failed']);
-    like($task->{error}, qr/manager \S+ has left/, 'which is not carried out');
+    like($task->{error}, qr/manager \S+ has a disabled account/, 'which is not carried out');
     $task = $stack->wait_task($stack->delete('/v1/api/user',
         { userPrincipalName => upn('heir.less'), time => '00:00' })->{json}{data}{taskId},
         states => [qw(failed done attention)]);
     like(step($task, 'Leaver/1 transferReports')->{detail},
-        qr/^The reports of heir\.less\S+ \(1\) stay: lead\S+ has left/, 'as heir of reports');
+        qr/^The reports of heir\.less\S+ \(1\) stay: lead\S+ has a disabled account/,
+        'as heir of reports');
     $answer = decide('second', $open->{id});
     like(json_text($answer->{json}{data}{warnings}), $warned, 'as requester');
     $task = $stack->wait_task($answer->{json}{data}{taskIds}[0], states => ['failed']);
-    like($task->{error}, qr/not given: asks\.late\S+ has left/, 'who is given nothing');
+    like($task->{error}, qr/not given: the account of asks\.late\S+ is disabled/,
+        'who is given nothing');
     my $hygiene = sub { $stack->get('/v1/api/hygiene')->{json}{data}{sections}{ $_[0] } };
     my $orphans = $hygiene->('reportsToLeavers');
     is_deeply([sort map { $_->{userPrincipalName} } @{ $orphans->{items} }],

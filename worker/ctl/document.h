@@ -21,7 +21,7 @@ typedef struct ctl_document {
     const char *distrust; /* why nothing is taken over from the stored document; NULL: it is
                              trusted */
     const json_t *changes;
-    json_t *names; /* sentences on names that mean nobody, or somebody who has left */
+    json_t *names; /* sentences on names that no account or a disabled one has */
 } ctl_document;
 
 /* The document of a file ("-": standard input), merged into the stored one and judged by all rules:

@@ -42,7 +42,7 @@ step_end run_meant(run *r, const char *named, const char *id, meant *m)
         return is_gone(r, m, id);
     }
     if (end == STEP_ON && m->user && !m->user->enabled) {
-        m->fault = ida_printf(r->pool, "%s has left: the account is disabled.",
+        m->fault = ida_printf(r->pool, "%s has a disabled account.",
                               m->user->upn ? m->user->upn : m->user->id);
     }
     return end;

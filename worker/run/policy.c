@@ -129,10 +129,11 @@ ida_kind run_item_fault(run *r, store *s, ida_ctx *c, const access_grantor *by,
                ? kind
                : cache_user_mentioned(s, c, r->task->tenant, r->account->object_id, &user);
     if (!kind && user && !user->enabled) {
-        *why = ida_printf(c->pool,
-                          "%s has left: the account is disabled. Enable it and retry the task, or "
-                          "take the access back",
-                          user->upn);
+        *why = ida_printf(
+            c->pool,
+            "the account of %s is disabled. Enable it and retry the task, or take the "
+            "access back",
+            user->upn);
     }
     return kind;
 }
