@@ -55,6 +55,25 @@ static int look_at_ascii(const char *name, ida_look *look)
     return 1;
 }
 
+/* The Latin letter of which a sign is a form, by its name in Unicode, because the tables of what
+ * looks alike lack many: LATIN LETTER SMALL CAPITAL D, NEGATIVE SQUARED LATIN CAPITAL LETTER D,
+ * REGIONAL INDICATOR SYMBOL LETTER D, LATIN SMALL LETTER D WITH STROKE, COPTIC CAPITAL LETTER
+ * DALDA. 0: none. */
+static UChar32 letter_of(UChar32 ch)
+{
+    char name[128];
+    UErrorCode status = U_ZERO_ERROR;
+    u_charName(ch, U_UNICODE_CHAR_NAME, name, sizeof name, &status);
+    char *with = U_SUCCESS(status) ? strstr(name, " WITH ") : NULL;
+    if (with) {
+        *with = '\0';
+    }
+    const char *last = U_SUCCESS(status) ? strrchr(name, ' ') : NULL;
+    int coptic = last && strncmp(name, "COPTIC ", 7) == 0,
+        latin = last && (strstr(name, "LATIN ") || strncmp(name, "REGIONAL ", 9) == 0);
+    return coptic || (latin && !last[2]) ? last[1] | 0x20 : 0;
+}
+
 /* Letters, digits and what stands for them in another form; a thousand signs that are not seen cost
  * no room. */
 static int32_t seen_signs(const char *name, UChar *out)
@@ -63,11 +82,14 @@ static int32_t seen_signs(const char *name, UChar *out)
     while (at < len && kept < IDA_LOOK_MAX - 1) {
         UChar32 ch;
         U8_NEXT(name, at, len, ch);
-        if (ch < 0 || u_hasBinaryProperty(ch, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) ||
-            (!u_isalnum(ch) && u_getIntPropertyValue(ch, UCHAR_DECOMPOSITION_TYPE) == U_DT_NONE)) {
+        if (ch < 0 || u_hasBinaryProperty(ch, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)) {
             continue;
         }
-        U16_APPEND_UNSAFE(out, kept, ch);
+        UChar32 latin = ch < 0x80 ? 0 : letter_of(ch);
+        if (latin || u_isalnum(ch) ||
+            u_getIntPropertyValue(ch, UCHAR_DECOMPOSITION_TYPE) != U_DT_NONE) {
+            U16_APPEND_UNSAFE(out, kept, latin ? latin : ch);
+        }
     }
     return kept;
 }

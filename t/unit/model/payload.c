@@ -214,6 +214,9 @@ static void unknown_members(void)
         {"date\\u00a0", "date"},
         {"\\ufefffirstname", "firstname"},
         {"d\\u0430te", "date"},
+        {"\\u1d05\\u1d00\\u1d1b\\u1d07", "date"}, /* small capitals, negative squares */
+        {"\\ud83c\\udd73\\ud83c\\udd70\\ud83c\\udd83\\ud83c\\udd74", "date"},
+        {"\\u2ca6\\u2c92\\u2c98\\u2c88", "time"}, /* Coptic */
         {"accountEnabled\\u200b", "accountEnabled"},
         {"first_name", "firstname"},
         {"First Name", "firstname"},
