@@ -13,7 +13,8 @@ APLOG_USE_MODULE(idadmin);
  * of the body, so that a client does not take the part for the whole. */
 static int break_off(request_rec *r, const ida_ctx *c)
 {
-    request_say(r, APLOG_WARNING, "IDA0215: a file that is being saved breaks off: %s",
+    request_say(r, request_gone(r) ? APLOG_INFO : APLOG_WARNING,
+                "IDA0215: a file that is being saved breaks off: %s",
                 c->message ? c->message : "no reason given");
     conn_rec *connection = r->connection;
     apr_bucket_brigade *out = apr_brigade_create(r->pool, connection->bucket_alloc);
@@ -45,7 +46,7 @@ int export_stream(request_rec *r, ida_call *call, const ida_rest_answer *answer)
     apr_pool_create(&pool, r->pool);
     for (int first = 1;; first = 0) {
         const char *text = ida_export_text(pool, x, first);
-        int sent = ap_rputs(text, r) >= 0 && ap_rflush(r) >= 0 && !r->connection->aborted;
+        int sent = ap_rputs(text, r) >= 0 && ap_rflush(r) >= 0 && !request_gone(r);
         if (!sent || !x->more) {
             return OK;
         }

@@ -45,8 +45,6 @@ int mcp_handler(request_rec *r)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     ida_question asked = request_question(r);
-    asked.gone = request_gone;
-    asked.gone_baton = r;
     ida_call call = {.c = state->c, .asked = &asked, .source = child->source};
     ida_mcp_request request = {
         .asked = &asked,

@@ -144,6 +144,8 @@ static void identify(request_rec *r, request_state *state)
     ida_correlation_take(&child->env, request_single_header(r, IDA_REQUEST_ID),
                          request_single_header(r, "traceparent"), &state->correlation);
     state->env = ida_env_correlated(&child->env, &state->correlation);
+    state->env.gone = request_gone;
+    state->env.gone_baton = r;
     apr_table_setn(r->headers_in, IDA_REQUEST_ID, state->correlation.id);
     apr_table_setn(r->err_headers_out, IDA_REQUEST_ID, state->correlation.id);
     r->log_id = state->correlation.id;

@@ -181,7 +181,7 @@ int serve(served *s)
                *uri = s->text[ASKED_URI] ? s->text[ASKED_URI] : "";
     writing g = {
         .s = s,
-        .asked = {.address = s->text[ASKED_ADDRESS], .gone = is_left, .gone_baton = s},
+        .asked = {.address = s->text[ASKED_ADDRESS]},
         .call = {.source = s->w->source},
         .request = {.method = method,
                     .query = s->text[ASKED_QUERY],
@@ -194,6 +194,8 @@ int serve(served *s)
     ida_correlation_take(&s->w->env, s->text[ASKED_REQUEST_ID], s->text[ASKED_TRACE],
                          &g.correlation);
     g.env = ida_env_correlated(&s->w->env, &g.correlation);
+    g.env.gone = is_left;
+    g.env.gone_baton = s;
     g.call.c = ida_ctx_make(&g.env, s->pool);
     g.call.asked = g.request.asked = &g.asked;
     g.request.route = &g.route;

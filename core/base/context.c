@@ -75,6 +75,14 @@ const char *ida_public_message(const ida_ctx *c)
     return inner ? NULL : c->message;
 }
 
+ida_kind ida_unless_gone(ida_ctx *c)
+{
+    const ida_env *env = c->env;
+    return env->gone && env->gone(env->gone_baton)
+               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The client has disconnected.")
+               : IDA_OK;
+}
+
 void ida_ctx_clear(ida_ctx *c)
 {
     c->kind = IDA_OK;

@@ -28,6 +28,8 @@ typedef struct ida_env {
     const struct ida_correlation *correlation; /* of the request that this activity is about; NULL:
                                                   of none. core/base/correlation.h */
     const struct ida_env *lasting;             /* of a copy: the process's own; NULL: this is it */
+    int (*gone)(void *baton); /* of a copy: 1 if its client has disconnected; NULL: it has none */
+    void *gone_baton;
 } ida_env;
 
 typedef struct ida_fault {
@@ -76,6 +78,10 @@ ida_kind ida_because(ida_ctx *c, const char *reason, json_t *details);
 /* The message as callers may see it; NULL (take the kind's sentence) when it is for the log alone:
  * inner errors, and 503s that may name files and hosts. */
 const char *ida_public_message(const ida_ctx *c);
+
+/* IDA_SERVICE_UNAVAILABLE if the activity's client has disconnected. Long work asks between its
+ * parts; store_read asks before each statement. */
+ida_kind ida_unless_gone(ida_ctx *c);
 
 /* Forgets an earlier failure, so that the context can be used for a second try. */
 void ida_ctx_clear(ida_ctx *c);

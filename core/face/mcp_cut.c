@@ -169,21 +169,11 @@ static void cut(ida_call *call, size_t max)
     mark_cut(call, note_of(call, items, shortened));
 }
 
-static ida_kind still_there(ida_call *call)
-{
-    if (!call->asked->gone || !call->asked->gone(call->asked->gone_baton)) {
-        return IDA_OK;
-    }
-    call->c->message_is_public = 1;
-    return ida_fail(call->c, IDA_SERVICE_UNAVAILABLE,
-                    "The caller closed the connection; the work was stopped.");
-}
-
 /* The record of a call that ran reports the outcome: the count of the items left, or the
  * failure. */
 ida_kind ida_mcp_run_cut(ida_call *call, size_t max, ida_json_both *texts)
 {
-    ida_kind kind = still_there(call);
+    ida_kind kind = ida_unless_gone(call->c);
     if (kind) {
         ida_operation_record(call, kind);
         return kind;

@@ -86,9 +86,7 @@ typedef struct access_query {
     int inherited; /* page begins after (inherited, after); both 0 for the first page */
     int64_t after;
     int limit;
-    int64_t count_max;        /* a total is counted to this; 0: it is not wanted */
-    int (*gone)(void *baton); /* 1 when the caller has gone: stop; may be NULL */
-    void *gone_baton;
+    int64_t count_max; /* a total is counted to this; 0: it is not wanted */
 } access_query;
 
 /* Everyone in the group, those directly in it first. *more: there are further ones. *total only

@@ -250,9 +250,6 @@ ida_kind governance_access_to_resource(store *s, ida_ctx *c, const access_query 
         const governance_member *rows;
         int row_count = 0;
         group.limit = filtered ? ROUND : q->limit + 1 - found;
-        if (q->gone && q->gone(q->gone_baton)) {
-            return ida_fail(c, IDA_SERVICE_UNAVAILABLE, "The caller has gone.");
-        }
         kind = !inherited ? governance_membership_direct(s, c, &group, &rows, &row_count)
                : b.within ? governance_membership_inherited(s, c, &group, &rows, &row_count)
                           : IDA_OK;

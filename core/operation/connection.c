@@ -29,7 +29,6 @@ void ida_call_release(ida_call *call)
 }
 
 typedef struct awaited {
-    const ida_question *asked;
     store_work work;
     void *baton;
 } awaited;
@@ -39,10 +38,7 @@ static ida_kind unless_gone(store *s, ida_ctx *c, void *baton)
 {
     const awaited *a = baton;
     ida_kind kind = a->work(s, c, a->baton);
-    return !kind && a->asked->gone && a->asked->gone(a->asked->gone_baton)
-               ? ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                          "The client has disconnected: nothing was written.")
-               : kind;
+    return kind ? kind : ida_unless_gone(c);
 }
 
 ida_kind ida_call_work(store *s, ida_ctx *c, void *baton)
@@ -53,7 +49,7 @@ ida_kind ida_call_work(store *s, ida_ctx *c, void *baton)
 
 ida_kind ida_call_transaction(ida_call *call, store_work work, void *baton)
 {
-    awaited a = {.asked = call->asked, .work = work, .baton = baton};
+    awaited a = {work, baton};
     ida_call_release(call);
     return call->source->transaction(call->source, call->c, call->asked->principal->company,
                                      unless_gone, &a);

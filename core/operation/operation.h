@@ -103,9 +103,7 @@ typedef struct ida_question {
     int body_lost;        /* 1: there is no body, and it may have been lost in transit */
     const store_idempotency *once; /* of a write: the row of its Idempotency-Key; NULL: none */
     const char *seen;              /* tag of the state that the caller has seen; NULL: any */
-    int (*gone)(void *baton);      /* 1 if the client has disconnected; NULL: cannot be known */
-    void *gone_baton;
-    int64_t export_most; /* most rows of an export; 0: IDA_EXPORT_MAX */
+    int64_t export_most;           /* most rows of an export; 0: IDA_EXPORT_MAX */
 } ida_question;
 
 struct ida_task;

@@ -273,7 +273,11 @@ static void nap(int ms)
 
 ida_kind store_read(store *s, ida_ctx *c, db_statement statement, db_args args, db_result *result)
 {
-    ida_kind kind = store_connect(s, c);
+    ida_kind kind = ida_unless_gone(c);
+    if (result) {
+        *result = (db_result){0}; /* DB_ROW may be asked before `kind` is */
+    }
+    kind = kind ? kind : store_connect(s, c);
     if (kind) {
         return kind;
     }

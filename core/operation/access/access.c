@@ -290,8 +290,6 @@ static ida_kind resource_access(ida_call *call, store *s, ida_ctx *c)
         .after = ida_place_number(page->from, 2),
         .limit = page->limit,
         .count_max = page->from ? 0 : IDA_COUNT_MOST,
-        .gone = call->asked->gone,
-        .gone_baton = call->asked->gone_baton,
     };
     kind = governance_access_to_resource(s, c, &query, &rows, &count, &page->more, &page->total);
     kind = kind ? kind : cache_group_others(s, c, query.tenant, group, &others);

@@ -135,8 +135,6 @@ static const ida_tenant tenant = {.id = "nordic", .public_api = 1};
 
 static store key_alone = {.has_cursor_key = 1}; /* the only member of a store that pages need */
 
-static int (*gone)(void *baton); /* of the calls that are made */
-
 static ida_call *make_call(apr_pool_t *p, const ida_operation *op, int limit, const char *cursor)
 {
     ida_question *asked = apr_pcalloc(p, sizeof *asked);
@@ -148,7 +146,6 @@ static ida_call *make_call(apr_pool_t *p, const ida_operation *op, int limit, co
     asked->face = &ida_mcp_face;
     asked->principal = &who;
     asked->tenant = &tenant;
-    asked->gone = gone;
     asked->endpoint = "mcp tools/call t";
     asked->arguments = ida_json_keep(p, json_object());
     if (limit) {
@@ -281,13 +278,13 @@ static void test_gone(void)
 {
     ida_json_both texts;
     source = (item_source){1000, 2000, 0, 0};
-    gone = is_gone;
+    env.gone = is_gone;
     ida_call *call = make_call(pool, &list, 200, NULL);
     is_int(ida_mcp_run_cut(call, IDA_MCP_TEXT_MAX, &texts), IDA_SERVICE_UNAVAILABLE,
            "a caller that has gone");
     is_int(source.runs, 0, "is not worked for");
     is_str(call->audit->outcome, "toolError", "and the record says so");
-    gone = NULL;
+    env.gone = NULL;
 }
 
 /* An unavailable store is HTTP's 503, wherever it is noticed; failures for the caller are tool

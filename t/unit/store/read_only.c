@@ -1,6 +1,8 @@
 /* Every operation that reads, run over a connection on which the database itself refuses writes:
  * SQLite with query_only, PostgreSQL with read-only transactions. All of them succeed. A writing
  * operation fails, so the refusal is real. */
+#include <limits.h>
+
 #include "core/base/json.h"
 #include "core/cache/sync.h"
 #include "core/face/console.h"
@@ -153,6 +155,39 @@ static void read_with(store *s, const ida_operation *op, json_t *arguments, cons
     }
 }
 
+static int statements, leaves; /* the client disconnects after so many statements */
+
+static int is_gone(void *baton)
+{
+    (void)baton;
+    return ++statements > leaves;
+}
+
+static ida_kind read_once(store *s, const ida_operation *op)
+{
+    ida_call *call = make_call(s, op, &ida_console_face, samples_of(op->params, 0));
+    ((ida_question *)call->asked)->body = samples_of(op->body, 1);
+    statements = 0;
+    return ida_operation_run(call);
+}
+
+/* No statement is run for a client that has disconnected, at the first, in the middle or at the
+ * last one. */
+static void read_for_nobody(store *s, const ida_operation *op)
+{
+    env.gone = is_gone;
+    leaves = INT_MAX;
+    read_once(s, op);
+    const int all = statements, after[] = {0, all / 2, all - 1};
+    for (size_t i = 0; all && i < sizeof after / sizeof *after; i++) {
+        leaves = after[i];
+        ida_kind kind = read_once(s, op);
+        ok(kind == IDA_SERVICE_UNAVAILABLE && statements == leaves + 1,
+           "%s ends after %d of %d statements, at number %d", op->name, leaves, all, statements);
+    }
+    env.gone = NULL;
+}
+
 static void test_engine(const char *dsn)
 {
     json_t *steps = ida_json_keep(pool, json_array());
@@ -171,6 +206,7 @@ static void test_engine(const char *dsn)
         reads++;
         read_with(s, op, samples_of(op->params, 0), "with what it needs");
         read_with(s, op, samples_of(op->params, 1), "with all it takes");
+        read_for_nobody(s, op);
     }
     is_int(tools, 11, "eleven of them are tools");
     ok(reads > tools, "%d operations read", reads);
