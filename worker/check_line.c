@@ -40,6 +40,7 @@ static const struct {
     {"addresses", "give each person an address of their own"},
     {"managers", "keep one manager for each person"},
     {"group", "correct the group's name in the tenant document, or make the group"},
+    {"people", "add the on-premises directory to the tenant document, or disable leavers there"},
     {"person", "write whom you mean into the tenant document (doc/tenant.md, Names of people)"},
     {"receiver", "correct url and caFile in the tenant document, or start the receiver"},
     {"mail", "correct smtp_url and smtp_ca_file in idadmin.conf, or the server"},

@@ -1,6 +1,7 @@
 /* Owns the doctor's look at a company of the store: its secrets, its zone, its API keys. */
 #include "core/base/text.h"
 #include "core/base/time.h"
+#include "core/cache/reports.h"
 #include "core/store/key.h"
 #include "core/zone/zone.h"
 #include "worker/checks.h"
@@ -43,5 +44,22 @@ void check_api_keys(check_look *look)
         check_line(look, keys[i].username, "API key", CHECK_WARNING,
                    ida_printf(look->pool, "expires at %s",
                               ida_utc_text(look->pool, keys[i].expires_at)));
+    }
+}
+
+void check_mastered(check_look *look)
+{
+    int64_t count = 0;
+    const ida_tenant *tenant = look->tenant;
+    if (!tenant->has_directory[IDA_DIR_ON_PREMISES] &&
+        !cache_people_mastered_count(look->main, look->c, tenant->id, &count) && count) {
+        check_line(
+            look, NULL, "people", CHECK_WARNING,
+            ida_printf(look->pool,
+                       "%s from an on-premises directory that the tenant does not have "
+                       "(onPremisesImmutableId): unless their synchronisation has ended, the "
+                       "cloud directory refuses to disable them",
+                       ida_count(look->pool, count, "enabled account comes",
+                                 "enabled accounts come")));
     }
 }

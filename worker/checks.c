@@ -17,6 +17,7 @@ static const struct {
     {CHECK_TENANT | CHECK_DIRECTORY | CHECK_SERVICE, check_secrets},
     {CHECK_TENANT | CHECK_SERVICE, check_zone},
     {CHECK_TENANT, check_api_keys},
+    {CHECK_TENANT | CHECK_SERVICE, check_mastered},
     {CHECK_TENANT | CHECK_DOCUMENT | CHECK_SERVICE, check_directories},
     {CHECK_DIRECTORY, check_directory},
     {CHECK_TENANT | CHECK_DOCUMENT | CHECK_SERVICE, check_people},

@@ -78,6 +78,7 @@ void check_audit_webhook(check_look *look);
 void check_secrets(check_look *look);
 void check_zone(check_look *look);
 void check_api_keys(check_look *look);
+void check_mastered(check_look *look); /* people of a directory that the tenant lacks */
 void check_directory(check_look *look);
 void check_directories(check_look *look);
 void check_people(check_look *look); /* whom approvers, recipients, protected accounts mean */

@@ -13,11 +13,12 @@ import { setManager, together } from './together.js';
 export const shape = 'cards';
 
 const SECTIONS = ['staleAccounts', 'accountsWithoutManager', 'inactiveGuests', 'emptyGroups',
-  'disabledWithAccess', 'reportsToLeavers', 'undecidableRequests'];
+  'disabledWithAccess', 'reportsToLeavers', 'undecidableRequests', 'ownedByLeavers'];
 const MOST = 100000; // rows of a file
 
-/* The service's notes of this kind have sentences of ours; any other is quoted. */
-const noteOf = (note) => (/records no sign-ins/.test(note) ? t('hyg.noSignIns') : quote(note));
+/* The service's notes of these kinds have sentences of ours; any other is quoted. */
+const noteOf = (note) => (/records no sign-ins/.test(note) ? t('hyg.noSignIns')
+  : /owners are not synchronised/.test(note) ? t('hyg.owners') : quote(note));
 
 const fresh = ({ directories }) => directories.map((one) => el('li', null,
   rich('hyg.asOf', { directory: directoryName(one.directory), age: age(one.asOf) }),
@@ -100,13 +101,14 @@ const peopleColumns = (id, verb) => {
 };
 
 async function section({ company, params: { id }, query, signal }) {
-  const groups = id === 'emptyGroups', requests = id === 'undecidableRequests';
+  const groups = id === 'emptyGroups', requests = id === 'undecidableRequests', owned = id === 'ownedByLeavers';
   const { staleAfterDays, sections: { [id]: known } } =
     await get('hygiene', { ...asked(query), sections: id, limit: 1 }, signal);
-  const filter = groups || requests ? null : narrowing(query, signal);
+  const people = !groups && !requests && !owned;
+  const filter = !people ? null : narrowing(query, signal);
   const top = (...more) => el('div', { class: 'page' }, head({
     title: t(`hyg.${id}`), lead: el('span', { class: 'roomy' }, t(`hyg.${id}.text`, { n: staleAfterDays })),
-    actions: known.count > 0 && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
+    actions: known.count > 0 && (people || groups) && company.can('hygiene.export') && download(id, query, known.countIsMinimum),
     path: [[t('nav.hygiene'), href('hygiene', '', asked(query))]],
   }), ...more);
   if (!known.available) return { title: t(`hyg.${id}`), view: () => top(card({}, quote(known.reason))) };
@@ -119,11 +121,16 @@ async function section({ company, params: { id }, query, signal }) {
   ] : requests ? [
     { key: 'name', sort: nameOf, label: t('tasks.person'), kind: 'main', cell: (row) => bdi(nameOf(row)) },
     { key: 'service', sort: (row) => row.service, label: t('request.service'), cell: (row) => bdi(row.service) },
+  ] : owned ? [
+    { key: 'name', sort: nameOf, label: t('tasks.person'), kind: 'main', cell: (row) =>
+      el('a', { href: href('task', row.taskId) }, bdi(nameOf(row))) },
+    { key: 'group', sort: (row) => row.group, label: t('group.name'), cell: (row) => bdi(row.group) },
+    { key: 'reason', sort: (row) => row.reason, label: t('hyg.alsoOwn'), cell: (row) => quote(row.reason) },
   ] : peopleColumns(id, company.can('people.write') && VERBS[id]);
   const rows = list({
     name: `hygiene.${id}`, path: 'hygiene', filter, query: () => ({ ...asked(query), sections: id }), signal,
-    caption: t(`hyg.${id}`), columns, label: nameOf, bulk: !groups && !requests && together(company, [VERBS[id]]),
-    none: () => ({ text: t('hyg.none') }),
+    caption: t(`hyg.${id}`), columns, label: nameOf, bulk: people && together(company, [VERBS[id]]),
+    none: () => ({ text: t(owned ? 'hyg.noneKnown' : 'hyg.none') }),
     of: ({ sections: { [id]: one } }) =>
       ({ ...one, totalCount: one.count, totalCountIsMinimum: one.countIsMinimum }),
   });

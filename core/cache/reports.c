@@ -298,3 +298,8 @@ ida_kind cache_groups_empty(store *s, ida_ctx *c, cache_report *r, const cache_e
     return kind ? kind
                 : count(s, c, STMT_groups_empty_count, DB_ARGS(DB_T(r->tenant), DB_I(r->most)), r);
 }
+
+ida_kind cache_people_mastered_count(store *s, ida_ctx *c, const char *tenant, int64_t *count)
+{
+    return store_number(s, c, STMT_people_mastered_count, DB_ARGS(DB_T(tenant)), count);
+}

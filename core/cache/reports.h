@@ -75,4 +75,7 @@ typedef struct cache_empty_group {
 } cache_empty_group;
 ida_kind cache_groups_empty(store *s, ida_ctx *c, cache_report *r, const cache_empty_group **rows);
 
+/* How many enabled people of the cloud an on-premises directory masters. */
+ida_kind cache_people_mastered_count(store *s, ida_ctx *c, const char *tenant, int64_t *count);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/queue/claim.h"
+#include "core/queue/revoked.h"
 #include "core/store/rows.h"
 #include "core/tenant/shape.h"
 
@@ -43,7 +44,7 @@ ida_kind queue_rehire_memberships(store *s, ida_ctx *c, const char *tenant,
                 "a recorded membership names a directory that this version does not know");
         }
         (*rows)[i] = (queue_membership){(ida_directory_kind)where, lost->group_id.text,
-                                        lost->group_name.text, lost->retained.text};
+                                        lost->group_name.text, lost->retained.text, 0};
     }
     return kind;
 }
@@ -74,13 +75,15 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
     const finding *w = baton;
     ida_kind kind = fence(s, c, w->task);
     for (int i = 0; !kind && i < w->count; i++) {
-        kind = store_write(
-            s, c, STMT_membership_put,
-            DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
-                    DB_T(ida_directory_name(w->rows[i].directory)), DB_T(w->rows[i].group_id),
-                    DB_T(w->rows[i].group_name ? w->rows[i].group_name : w->rows[i].group_id),
-                    DB_T(w->rows[i].retained)),
-            NULL);
+        const queue_membership *m = &w->rows[i];
+        const char *id = m->owned ? ida_printf(c->pool, QUEUE_OWNED "%s", m->group_id)
+                                  : m->group_id;
+        kind = store_write(s, c, STMT_membership_put,
+                           DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
+                                   DB_T(ida_directory_name(m->directory)), DB_T(id),
+                                   DB_T(m->group_name ? m->group_name : m->group_id),
+                                   DB_T(m->retained), DB_T(m->owned ? "owned" : "group")),
+                           NULL);
     }
     return kind;
 }

@@ -20,6 +20,7 @@ typedef struct queue_membership {
     ida_directory_kind directory; /* the group's */
     const char *group_id, *group_name;
     const char *retained; /* why the offboarding could not revoke it; NULL: it was revoked */
+    int owned;            /* 1: no membership: the account owns the group */
 } queue_membership;
 
 /* What the offboarding that disabled this account found in either directory, with those after it,

@@ -38,8 +38,11 @@ void queue_revoked_lists(ida_ctx *c, const queue_revoked *of, const char *task_i
             (position != QUEUE_REVOKED_ALL && row->position.number != position)) {
             continue;
         }
-        json_t *one = ida_json_texts("id", row->group_id.text, "name", row->group_name.text,
-                                     "directory", row->directory.text, NULL);
+        int owned = strcmp(row->kind.text, "owned") == 0;
+        json_t *one = ida_json_texts("id",
+                                     row->group_id.text + (owned ? sizeof QUEUE_OWNED - 1 : 0),
+                                     "name", row->group_name.text, "directory", row->directory.text,
+                                     NULL);
         if (strcmp(row->kind.text, "group") != 0) {
             ida_json_put(one, "kind", row->kind.text);
         }
@@ -48,4 +51,15 @@ void queue_revoked_lists(ida_ctx *c, const queue_revoked *of, const char *task_i
         }
         json_array_append_new(row->revoked_at.number ? *revoked : *not_revoked, one);
     }
+}
+
+STORE_FILL(owned_of, queue_owned, owned, row->user_id.text, row->upn.text, row->task_id.text,
+           row->directory.text, row->group_id.text + sizeof QUEUE_OWNED - 1, row->group_name.text,
+           row->retained.text)
+
+ida_kind queue_owned_list(store *s, ida_ctx *c, const char *tenant, const char *accounts, int most,
+                          const queue_owned **rows, int *count)
+{
+    return store_rows(s, c, STMT_owned, DB_ARGS(DB_T(tenant), DB_T(accounts), DB_I(most)), owned_of,
+                      sizeof **rows, rows, count);
 }

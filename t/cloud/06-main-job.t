@@ -202,6 +202,8 @@ sub refused_for_good {
         mailEnabled => JSON::PP::false(), displayName => 'Cloud folk' } });
     my $leave = { userPrincipalName => $kad, time => '00:00' };
     my $warns = qr/comes from an on-premises directory that the tenant does not have/;
+    like($stack->worker->run('--check', 'acme')->{out},
+        qr/warn  people: 1 enabled account comes from an on-premises directory/, '--check counts');
     for my $query ('?dryRun=true', '') {
         my $answer = $stack->delete("/v1/api/user$query", $leave);
         my $data = $answer->{json}{data};
@@ -225,6 +227,28 @@ sub refused_for_good {
             \ .*never\ changed/x, 'an administrator: the task fails at once and says why');
     ok($cloud->user("root.admin\@$domain")->{accountEnabled},
         'and nothing says that it is disabled');
+}
+
+# What a leaver owns is named, and what the directory does not let this service read is not empty.
+sub ownership {
+    my $task = $stack->wait_task(leave_now("johan.asberg\@$domain"));
+    like(json_text($task->{warnings}), qr/Owned by the account: Engineering \(no other account/,
+        'the only owner of a group');
+    is_deeply([map { $_->{name} } grep { ($_->{kind} // '') eq 'owned' }
+        @{ step($task, 'revokeMemberships')->{notRevoked} }], ['Engineering'], 'in its step');
+    $cloud->control(faults => { path => '/ownedObjects', do => 'status', status => 403,
+        error => { code => 'Authorization_RequestDenied' } });
+    $task = $stack->wait_task(leave_now("maria.oqvist\@$domain"));
+    is($task->{state}, 'done', 'a refused look ends nothing');
+    like(json_text($task->{warnings}),
+        qr/Owned by the account: groups \(not looked at: .*Read\.All/, 'and says so');
+    $cloud->control(clearFaults => JSON::PP::true());
+    my $told = $stack->ctl('evidence', 'acme', "maria.oqvist\@$domain", '--json')->{json};
+    like("@{ $told->{notProven} }", qr/Owned by the account: groups \(not looked at/,
+        'as does the evidence');
+    my $items = $stack->get('/v1/api/hygiene?sections=ownedByLeavers')
+        ->{json}{data}{sections}{ownedByLeavers}{items};
+    is_deeply([sort map { $_->{group} } @$items], ['Engineering', 'groups'], 'and hygiene');
 }
 
 # The account is enabled by hand and added to a group again while it is being offboarded: the last
@@ -479,7 +503,7 @@ on_one_engine {
     my %parts = (at_the_minute => \&at_the_minute, disabled_and_bare => \&disabled_and_bare,
         name_taken_meanwhile => \&name_taken_meanwhile, late_replicas => \&late_replicas,
         photo_without_mailbox => \&photo_without_mailbox, refused_for_good => \&refused_for_good,
-        comes_back => \&comes_back, enabled_by_hand => \&enabled_by_hand,
+        comes_back => \&comes_back, ownership => \&ownership, enabled_by_hand => \&enabled_by_hand,
         own_word_has_its_time => \&own_word_has_its_time,
         manager_from_queue => \&manager_from_queue,
         told_meanwhile => \&told_meanwhile, refused_credentials => \&refused_credentials,
@@ -487,7 +511,7 @@ on_one_engine {
     subtest($_ => $parts{$_}) for qw(at_the_minute disabled_and_bare name_taken_meanwhile
         enabled_by_hand own_word_has_its_time manager_from_queue late_replicas
         photo_without_mailbox never_seen refused_for_good
-        comes_back told_meanwhile refused_credentials);
+        ownership comes_back told_meanwhile refused_credentials);
     no_fault_of_its_own();
     is_deeply([grep { $_ > 1 } values %{ $cloud->counters->{createdByMarker} }], [],
         'nothing was made twice');

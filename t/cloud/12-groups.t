@@ -93,6 +93,38 @@ subtest 'pages of memberships' => sub {
     is(scalar(keys %{ $answer->{groups} }), 1100, 'more than one page') or diag $answer->{message};
 };
 
+subtest 'ownership' => sub {
+    my $johan = id_of("johan.asberg\@$domain");
+    is_deeply(call(owned => id => $johan)->{groups}, { Engineering => undef }, 'owned alone');
+    my @ids = ($johan, map { id_of("$_\@$domain") } qw(anna.lind bo.ek));
+    $cloud->control(create => [{ type => 'group', properties => { displayName => 'Owned together',
+        groupTypes => [], securityEnabled => JSON::PP::true(), mailEnabled => JSON::PP::false(),
+        _owners => \@ids } },
+        { type => 'servicePrincipal',
+        properties => { displayName => 'Application', _owners => \@ids } }]);
+    my $owned = call(owned => id => $johan);
+    is_deeply($owned->{groups}, { Engineering => undef,
+        'Owned together' => "anna.lind\@$domain; bo.ek\@$domain" },
+        'who else owns it; what is no group is left out') or diag explain $owned;
+    for my $path ('/ownedObjects', '/owners') {
+        fault({ path => $path, do => 'status', status => 403,
+            error => { code => 'Authorization_RequestDenied' } });
+        $owned = call(owned => id => $johan);
+        is($owned->{class}, 'not allowed to the service account', "$path is refused");
+        like($owned->{message}, qr/Read\.All/, 'which names the permission');
+        calm();
+    }
+    is(call(owned => id => '00000000-0000-4000-8000-000000000000')->{class}, 'not found',
+        'nobody');
+    $cloud->control(create => [map { { type => 'group', properties => {
+        displayName => "Many of hers $_", groupTypes => [], securityEnabled => JSON::PP::true(),
+        mailEnabled => JSON::PP::false(), _owners => [$ids[2]] } } } 1 .. 60]);
+    $owned = call(owned => id => $ids[2])->{groups};
+    is(scalar keys %$owned, 61, 'each of very many is named');
+    is(scalar(grep { ($_ // '') =~ /not looked at/ } values %$owned), 11,
+        'and who else owns the last ones is not said to be nobody');
+};
+
 subtest 'joining groups' => sub {
     my $group = $cloud->group('Finance')->{id};
     my @ids = map { call(create => person())->{user}{id} } 1 .. 45;

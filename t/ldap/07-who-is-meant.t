@@ -181,13 +181,33 @@ sub owner {
     sync();
     my $task = $stack->wait_task($stack->delete('/v1/api/user',
         { userPrincipalName => upn('olga.owner'), time => '00:00' })->{json}{data}{taskId});
-    like(json_text($task->{warnings}), qr/Owned \(as its only owner: name another one by hand\)/,
-        'owned alone');
-    like(json_text($task->{warnings}), qr/Shared \(as its owner, with \Q$elin\E\)/, 'with another');
+    my $alone = 'no other account: name another owner by hand';
+    like(json_text($task->{warnings}), qr/Owned by the account: Owned \($alone\)/, 'owned alone');
+    like(json_text($task->{warnings}), qr/Shared \(with \Q$elin\E\)/, 'with another');
     my $told = $stack->ctl('evidence', 'nordic', upn('olga.owner'), '--json')->{json};
     ok(!$told->{complete}, 'the evidence is not complete');
-    like("@{ $told->{notProven} }", qr/membership of $_ was not revoked: as its/, "it names $_")
+    like("@{ $told->{notProven} }", qr/Owned by the account: $_ \(/, "it names $_")
         for qw(Owned Shared);
+    my @want = ([Owned => $alone], [Shared => "with $elin"]);
+    is_deeply([sort { $a->[0] cmp $b->[0] } map { [@$_{qw(name reason)}] }
+        @{ $stack->get('/v1/api/user/access?user=' . id_of('olga.owner'))->{json}{data}{owned} }],
+        \@want, 'her access has them');
+    my $owned = sub { $stack->get('/v1/api/hygiene?sections=ownedByLeavers'
+        . ($_[0] // ''))->{json}{data}{sections}{ownedByLeavers} };
+    is_deeply([map { [@$_{qw(userPrincipalName group reason)}] } @{ $owned->()->{items} }],
+        [map { [upn('olga.owner'), @$_] } sort { $a->[0] cmp $b->[0] } @want],
+        'and hygiene') or diag explain $owned->();
+    like($owned->()->{note}, qr/owners are not synchronised/, 'with what it does not know');
+    my $page = $owned->('&limit=1');
+    is_deeply([$page->{count}, scalar @{ $page->{items} }], [2, 1], 'a page of it');
+    is($owned->("&limit=1&cursor=$page->{nextCursor}")->{items}[0]{group},
+        $owned->()->{items}[1]{group}, 'and the next one');
+    $stack->slapd->modify("dn: cn=Owned,$groups\nchangetype: modify\nreplace: owner\n"
+        . "owner: $elin\n\ndn: cn=Shared,$groups\nchangetype: modify\nreplace: owner\n"
+        . "owner: $elin\n");
+    $stack->wait_task($stack->delete('/v1/api/user',
+        { userPrincipalName => upn('olga.owner'), time => '00:00' })->{json}{data}{taskId});
+    is($owned->()->{count}, 0, 'another offboarding finds that others own them');
     is_deeply([grep { $_ eq $olga } map { $stack->slapd->members($_) } qw(Owned Shared)], [],
         'and she is a member of neither');
 }

@@ -193,6 +193,19 @@ static directory_class reports(order *o)
     return class;
 }
 
+static directory_class owned(order *o)
+{
+    apr_array_header_t *rows = apr_array_make(o->pool, 4, sizeof(directory_membership));
+    directory_class class = graph_owned(o->d, o->pool, arg(o, "id"), rows, &o->e);
+    json_t *groups = json_object();
+    for (int i = 0; i < rows->nelts; i++) {
+        const directory_membership *row = &APR_ARRAY_IDX(rows, i, directory_membership);
+        json_object_set_new(groups, row->group_name, json_pack("s?", row->retained));
+    }
+    json_object_set_new(o->out, "groups", groups);
+    return class;
+}
+
 static const struct {
     const char *name;
     directory_class (*run)(order *o);
@@ -203,6 +216,7 @@ static const struct {
              {"disable", disable},
              {"revokeSessions", revoke_sessions},
              {"memberships", memberships},
+             {"owned", owned},
              {"removeMember", remove_member},
              {"addMembers", add_members},
              {"setLicenses", set_licenses},

@@ -1,7 +1,12 @@
-/* The table of failure classes. Knows no protocol and no connector. */
+/* The table of failure classes, and what rows of connectors share. Knows no protocol and no
+ * connector. */
 #include "worker/directory/directory.h"
 
+#include <apr_strings.h>
 #include <stddef.h>
+#include <string.h>
+
+#define OWNERS_MAX 500 /* bytes after which no further owner is named */
 
 static const struct {
     const char *word, *text;
@@ -43,4 +48,12 @@ const char *directory_class_text(directory_class class)
 const char *directory_class_word(directory_class class)
 {
     return known(class) ? classes[class].word : "unknown";
+}
+
+void directory_owner_add(directory_membership *row, apr_pool_t *pool, const char *owner)
+{
+    const char *before = row->retained;
+    if (!before || strlen(before) < OWNERS_MAX) {
+        row->retained = apr_pstrcat(pool, before ? before : "", before ? "; " : "", owner, NULL);
+    }
 }

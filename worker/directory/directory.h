@@ -108,6 +108,9 @@ typedef struct directory_membership {
                              synchronised...) */
 } directory_membership;
 
+/* Adds an owner to the list of a row; of a long list the rest is left out. */
+void directory_owner_add(directory_membership *row, apr_pool_t *pool, const char *owner);
+
 /* A synchronisation's request. */
 typedef struct directory_sync {
     store *cache;
@@ -187,6 +190,11 @@ typedef struct directory_ops {
                                    const char *const *candidates, int candidate_count,
                                    const directory_membership **rows, int *count,
                                    directory_error *e);
+    /* Groups that the user owns, and may change without being a member: rows of
+     * directory_membership, whose `retained` is who else owns the group (NULL: no other account).
+     * NULL: the directory has no owners. */
+    directory_class (*owned)(directory *d, apr_pool_t *pool, const char *id,
+                             apr_array_header_t *rows, directory_error *e);
     /* DIRECTORY_ALREADY: was not a member, or the group does not exist. DIRECTORY_NOT_FOUND: the
      * user does not exist. DIRECTORY_INVALID: membership by rule. DIRECTORY_OK only after re-
      * reading. */

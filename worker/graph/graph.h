@@ -52,6 +52,7 @@ DIRECTORY_FUNCTION(set_photo) graph_set_photo;
 DIRECTORY_FUNCTION(disable) graph_disable;
 DIRECTORY_FUNCTION(revoke_sessions) graph_revoke_sessions;
 DIRECTORY_FUNCTION(memberships) graph_memberships;
+DIRECTORY_FUNCTION(owned) graph_owned;
 DIRECTORY_FUNCTION(remove_member) graph_remove_member;
 DIRECTORY_FUNCTION(update) graph_update;
 DIRECTORY_FUNCTION(set_password) graph_set_password;

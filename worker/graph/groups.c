@@ -176,6 +176,67 @@ directory_class graph_memberships(directory *d, apr_pool_t *pool, const char *id
     return graph_end(&k, class);
 }
 
+/* --- ownership --- */
+
+#define LOOKED_MAX 50 /* groups whose other owners are looked at */
+
+typedef struct owners {
+    apr_pool_t *pool;
+    const char *own; /* ID of the user */
+    directory_membership *row;
+} owners;
+
+static directory_class take_owned(void *baton, json_t *item)
+{
+    apr_array_header_t *rows = baton;
+    cache_group group;
+    if (!no_group(item) && graph_group_value(graph_keep(rows->pool, item), &group)) {
+        APR_ARRAY_PUSH(rows, directory_membership) = (directory_membership){
+            group.id, group.name ? group.name : group.id, NULL};
+    }
+    return DIRECTORY_OK;
+}
+
+static directory_class take_owner(void *baton, json_t *item)
+{
+    const owners *o = baton;
+    const char *id = ida_json_string(item, "id"), *upn = ida_json_string(item, "userPrincipalName");
+    if (id && strcasecmp(id, o->own) != 0) {
+        directory_owner_add(o->row, o->pool, upn ? upn : id);
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class graph_owned(directory *d, apr_pool_t *pool, const char *id,
+                            apr_array_header_t *rows, directory_error *e)
+{
+    graph_call k = graph_call_begin((graph *)d, pool, e);
+    graph_list list = {.request = {.method = "GET",
+                                   .url = graph_user_url(k.g, pool, id,
+                                                         "/ownedObjects?$select=id,displayName"
+                                                         "&$top=999"),
+                                   .doing = "listing what the user owns"}};
+    apr_array_clear(rows);
+    directory_class class = graph_needs(&k, graph_each(&k, &list, take_owned, rows),
+                                        "Directory.Read.All", 0);
+    for (int i = 0; !class && i < rows->nelts; i++) {
+        directory_membership *row = &APR_ARRAY_IDX(rows, i, directory_membership);
+        owners o = {pool, id, row};
+        if (i >= LOOKED_MAX) {
+            row->retained = "perhaps others, who were not looked at";
+            continue;
+        }
+        list = (graph_list){.request = {.method = "GET",
+                                        .url = graph_url(k.g, pool,
+                                                         "/groups/%s/owners?$select=id,"
+                                                         "userPrincipalName&$top=20",
+                                                         row->group_id),
+                                        .doing = "reading who else owns a group"}};
+        class = graph_needs(&k, graph_each(&k, &list, take_owner, &o), "GroupMember.Read.All", 0);
+    }
+    return graph_end(&k, class);
+}
+
 /* --- leaving --- */
 
 /* The directory answered that there is no such membership. If a replica still shows it, that is

@@ -151,6 +151,7 @@ const directory_ops graph_directory_ops = {
     .disable = graph_disable,
     .revoke_sessions = graph_revoke_sessions,
     .memberships = graph_memberships,
+    .owned = graph_owned,
     .remove_member = graph_remove_member,
     .update = graph_update,
     .set_password = graph_set_password,

@@ -322,6 +322,7 @@ const directory_ops ld_directory_ops = {
     .disable = ld_disable,
     .revoke_sessions = NULL, /* LDAP knows no sessions beyond a connection */
     .memberships = ld_memberships,
+    .owned = ld_owned,
     .remove_member = ld_remove_member,
     .update = ld_update,
     .set_password = ld_set_password,

@@ -12,6 +12,7 @@
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
 #include "worker/run/attributes.h"
+#include "worker/run/owned.h"
 #include "worker/run/shut.h"
 #include "worker/run/steps.h"
 
@@ -130,6 +131,7 @@ typedef struct sweep {
     apr_array_header_t *removed, *granted, *kept,
         *refused;                 /* names, with the reason for the last two */
     apr_array_header_t *taken;    /* names of attributes (worker/run/attributes.h) */
+    apr_array_header_t *owned;    /* groups, with who else owns them (worker/run/owned.h) */
     apr_array_header_t *refusals; /* queue_refusal, as `refused` */
     int gone;
 } sweep;
@@ -178,26 +180,15 @@ static void note(apr_array_header_t *list, const char *text)
     *(const char **)apr_array_push(list) = text;
 }
 
-typedef struct had {
-    queue_membership *rows;
-    int count;
-} had;
-
-static ida_kind write_had(run *r, store *s, ida_ctx *c, void *baton)
-{
-    const had *h = baton;
-    return queue_memberships(s, c, r->task, h->rows, h->count);
-}
-
 /* On disk before the first membership goes: what a rehire is offered. */
 static step_end keep_had(run *r, const directory_membership *rows, int count)
 {
-    had h = {apr_palloc(r->pool, sizeof *h.rows * (apr_size_t)(count + 1)), count};
+    queue_membership *had = apr_palloc(r->pool, sizeof *had * (apr_size_t)(count + 1));
     for (int i = 0; i < count; i++) {
-        h.rows[i] = (queue_membership){r->account->directory, rows[i].group_id, rows[i].group_name,
-                                       rows[i].retained};
+        had[i] = (queue_membership){r->account->directory, rows[i].group_id, rows[i].group_name,
+                                    rows[i].retained, 0};
     }
-    return count ? run_store(r, write_had, &h) : STEP_ON;
+    return run_keep_memberships(r, had, count);
 }
 
 /* Evaluates the attempt to leave a group. A final refusal does not keep the others from being
@@ -298,6 +289,7 @@ static step_end sweep_groups(run *r, sweep *s, int keep)
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(char *)),
+                 apr_array_make(r->pool, 4, sizeof(char *)),
                  apr_array_make(r->pool, 4, sizeof(queue_refusal)),
                  0};
     cached_groups(r, &call);
@@ -349,6 +341,9 @@ static const char *summary(run *r, const sweep *s)
     if (s->taken->nelts) {
         text = apr_pstrcat(pool, text, "; taken away: ", run_listed(r, s->taken), NULL);
     }
+    if (s->owned->nelts) {
+        text = apr_pstrcat(pool, text, "; owned: ", run_listed(r, s->owned), NULL);
+    }
     return s->refused->nelts
                ? apr_pstrcat(pool, text, "; refused: ", run_listed(r, s->refused), NULL)
                : text;
@@ -361,11 +356,12 @@ step_end step_revoke_memberships(run *r)
         return step_absent(r);
     }
     step_end end = sweep_groups(r, &s, 1);
+    if (end == STEP_ON && s.gone) {
+        return step_absent(r);
+    }
+    end = end == STEP_ON ? run_owned(r, s.owned) : end;
     if (end != STEP_ON) {
         return end;
-    }
-    if (s.gone) {
-        return step_absent(r);
     }
     warn_kept(r, &s);
     /* `verify` tries refused removals once more and decides how the task ends. */

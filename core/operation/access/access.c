@@ -12,8 +12,10 @@
 #include "core/operation/people/find.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
+#include "core/queue/revoked.h"
 
 #define SERVICES_MAX 10000
+#define OWNED_MAX 200
 
 static json_t *group_ref(const access_group *g)
 {
@@ -76,14 +78,12 @@ static int behind(const access_row *row, const json_t *position)
     return !position || row->inherited > inherited || (row->inherited == inherited && order > 0);
 }
 
-static ida_kind missing_json(store *s, ida_ctx *c, const char *tenant, const ida_user *user,
+static ida_kind missing_json(store *s, ida_ctx *c, const char *tenant, const char *accounts,
                              json_t **out)
 {
-    const char *const ids[] = {user->id, user->other_id};
     const governance_missing *rows;
     int count;
-    ida_kind kind = governance_membership_missing(
-        s, c, tenant, governance_access_list(c->pool, ids, user->other_id ? 2 : 1), &rows, &count);
+    ida_kind kind = governance_membership_missing(s, c, tenant, accounts, &rows, &count);
     *out = ida_json_keep(c->pool, json_array());
     for (int i = 0; !kind && i < count; i++) {
         int of_template = strcmp(rows[i].source, "template") == 0;
@@ -96,18 +96,36 @@ static ida_kind missing_json(store *s, ida_ctx *c, const char *tenant, const ida
     return kind;
 }
 
+static ida_kind owned_json(store *s, ida_ctx *c, const char *tenant, const char *accounts,
+                           json_t **out)
+{
+    const queue_owned *rows;
+    int count;
+    ida_kind kind = queue_owned_list(s, c, tenant, accounts, OWNED_MAX, &rows, &count);
+    *out = ida_json_keep(c->pool, json_array());
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(*out, ida_json_texts("name", rows[i].group_name, "directory",
+                                                   rows[i].directory, "reason", rows[i].reason,
+                                                   "taskId", rows[i].task_id, NULL));
+    }
+    return kind;
+}
+
 static ida_kind user_access(ida_call *call, store *s, ida_ctx *c)
 {
     const char *word = ida_json_string(call->arguments, "source");
     const access_row *rows;
     const ida_user *user = call->input;
     int count, source = governance_access_source_parse(word);
-    json_t *missing;
+    json_t *missing, *owned;
+    const char *const ids[] = {user->id, user->other_id},
+                      *accounts = governance_access_list(c->pool, ids, user->other_id ? 2 : 1);
     ida_page *page;
     ida_kind kind = ida_page_open(call, NULL, "iss", &page);
     kind = kind ? kind
                 : governance_access_of_user(s, c, call->asked->tenant->id, user, &rows, &count);
-    kind = kind ? kind : missing_json(s, c, call->asked->tenant->id, user, &missing);
+    kind = kind ? kind : missing_json(s, c, call->asked->tenant->id, accounts, &missing);
+    kind = kind ? kind : owned_json(s, c, call->asked->tenant->id, accounts, &owned);
     kind = kind ? kind : ida_page_as_of(page, s);
     if (kind) {
         return kind;
@@ -135,6 +153,9 @@ static ida_kind user_access(ida_call *call, store *s, ida_ctx *c)
     kind = list_of(page, "user", subject);
     if (json_array_size(missing)) {
         json_object_set(call->result, "missing", missing);
+    }
+    if (json_array_size(owned)) {
+        json_object_set(call->result, "owned", owned);
     }
     return kind;
 }
@@ -182,8 +203,11 @@ static const ida_field missing_by[] = {OUT_TEXT("type", ALWAYS), OUT_TEXT("name"
                                        OUT_END};
 static const ida_field missing[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
                                     OUT_OBJECT("grantedBy", ALWAYS, missing_by), OUT_END};
+static const ida_field owned[] = {OUT_TEXT("name", ALWAYS), OUT_TEXT("directory", ALWAYS),
+                                  OUT_TEXT("reason", ALWAYS), OUT_TEXT("taskId", ALWAYS), OUT_END};
 static const ida_field user_result[] = {OUT_OBJECT("user", ALWAYS, ida_person_standing_members),
-                                        OUT_LIST("missing", SOMETIMES, missing), OUT_END};
+                                        OUT_LIST("missing", SOMETIMES, missing),
+                                        OUT_LIST("owned", SOMETIMES, owned), OUT_END};
 
 const ida_operation ida_op_user_access = {
     .name = "user.access",
@@ -211,7 +235,8 @@ const ida_operation ida_op_user_access = {
         "time, template, or the workflow run or restore that gave a direct one; null: not known, "
         "also for one removed and added again by hand. Direct memberships come first; via names "
         "the groups between for inherited ones, whose source is that of the first membership on "
-        "the way. missing: granted by a template or request, and taken by hand since. user is an "
+        "the way. missing: granted by a template or request, and taken by hand since. owned: "
+        "groups that a leaver owned when the offboarding looked. user is an "
         "object ID or UPN. For everyone in one group use get_resource_access.",
     .item = user_item,
     .output = user_result,

@@ -45,17 +45,18 @@ static ida_kind begin(ida_call *call, ida_export *x)
 
 /* --- hygiene --- */
 
-static const char *const section_names[] = {"staleAccounts",       "emptyGroups",
-                                            "inactiveGuests",      "accountsWithoutManager",
-                                            "disabledWithAccess",  "reportsToLeavers",
-                                            "undecidableRequests", NULL};
+static const char *const section_names[] = {"staleAccounts",
+                                            "emptyGroups",
+                                            "inactiveGuests",
+                                            "accountsWithoutManager",
+                                            "disabledWithAccess",
+                                            "reportsToLeavers",
+                                            NULL};
 #define LISTED(column, name, listed, ...) IDA_IF_##listed(name, )
 #define PERSON_COLUMNS \
     "id", IDA_PERSON(LISTED) "status", "userType", "lastSignInAt", "lastSuccessfulSignInAt"
 static const char *const people_columns[] = {PERSON_COLUMNS, "inactiveDays", NULL};
 static const char *const holder_columns[] = {PERSON_COLUMNS, "membershipCount", "licenses", NULL};
-static const char *const request_columns[] = {"id", "userPrincipalName", "requestId", "service",
-                                              NULL};
 static const char *const group_columns[] = {"id", "name", "kind", "directory", NULL};
 
 typedef struct hygiene_state {
@@ -101,10 +102,9 @@ static ida_kind export_hygiene(ida_call *call)
     ida_export *x = apr_pcalloc(pool, sizeof *x);
     hygiene_state *h = x->state = apr_pcalloc(pool, sizeof *h);
     h->section = ida_json_string(call->arguments, "section");
-    x->columns = strcmp(h->section, "emptyGroups") == 0           ? group_columns
-                 : strcmp(h->section, "disabledWithAccess") == 0  ? holder_columns
-                 : strcmp(h->section, "undecidableRequests") == 0 ? request_columns
-                                                                  : people_columns;
+    x->columns = strcmp(h->section, "emptyGroups") == 0          ? group_columns
+                 : strcmp(h->section, "disabledWithAccess") == 0 ? holder_columns
+                                                                 : people_columns;
     x->read = read_hygiene;
     ida_kind kind = name_file(call, ida_dashed(pool, h->section), "csv", &x->name);
     return kind ? kind : begin(call, x);

@@ -141,6 +141,11 @@ static void judge_left(dossier *d, const ida_step *step)
         ida_group *group;
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name"),
                    *reason = ida_json_string(one, "reason");
+        if (strcmp(ida_json_string(one, "kind") ? ida_json_string(one, "kind") : "", "owned") ==
+            0) {
+            not_proven(d, "Owned by the account: %s (%s).", name, reason);
+            continue;
+        }
         /* Every account of Active Directory keeps its primary group. */
         int primary = reason && strncmp(reason, "primary group", 13) == 0;
         if (id && !primary &&

@@ -12,10 +12,12 @@
 #include "core/operation/people/known.h"
 #include "core/operation/people/person_json.h"
 #include "core/operation/table.h"
+#include "core/queue/revoked.h"
 #include "core/tenant/connector.h"
 
 #define DAY_MS INT64_C(86400000)
 #define REQUESTS_MAX 200 /* open requests that are looked at */
+#define OWNED_MAX 10000
 
 /* A section of the report. Its positions begin with `now` and the total. */
 typedef struct section {
@@ -107,34 +109,52 @@ static ida_kind report_to_leavers(section *x)
     return by_name(x, cache_people_orphaned);
 }
 
+/* A row of a section that is read as a whole, in the order of its keys. Takes the row over. */
+static void add_whole(section *x, const char *key, json_t *row)
+{
+    x->report.total.number++;
+    if (strcmp(key, x->report.after_text) > 0 && ida_page_takes(x->page)) {
+        ida_page_add(x->page, row, ida_place("iiss", x->now, (int64_t)0, key, ""));
+    } else {
+        json_decref(row);
+    }
+}
+
 /* Open requests none of whose approvers may decide: oldest first. */
 static ida_kind undecidable(section *x)
 {
     const ida_access_request *rows;
-    const char *tenant = x->report.tenant;
-    int count = 0, total = 0;
+    int count = 0;
     ida_kind kind = x->page->call->asked->tenant->access_governance
-                        ? governance_request_open(x->s, x->c, tenant, 0, "", REQUESTS_MAX, &rows,
-                                                  &count)
+                        ? governance_request_open(x->s, x->c, x->report.tenant, 0, "", REQUESTS_MAX,
+                                                  &rows, &count)
                         : IDA_OK;
+    x->report.total = (cache_report_count){0, count == REQUESTS_MAX};
     for (int i = 0; !kind && i < count; i++) {
         const ida_access_request *r = &rows[i];
         json_t *approvers = ida_json_keep(x->c->pool, json_array());
         kind = ida_op_eligible_approvers(x->page, r, approvers);
-        if (kind || json_array_size(approvers)) {
-            continue;
-        }
-        total++;
-        if ((r->requested_at > x->report.after_at ||
-             (r->requested_at == x->report.after_at && strcmp(r->id, x->report.after_id) > 0)) &&
-            ida_page_takes(x->page)) {
-            ida_page_add(x->page,
-                         ida_json_texts("id", r->user_id, "userPrincipalName", r->upn, "requestId",
-                                        r->id, "service", r->service, NULL),
-                         ida_place("iiis", x->now, (int64_t)0, r->requested_at, r->id));
+        if (!kind && !json_array_size(approvers)) {
+            add_whole(x, ida_printf(x->c->pool, "%019lld %s", (long long)r->requested_at, r->id),
+                      ida_json_texts("id", r->user_id, "userPrincipalName", r->upn, "requestId",
+                                     r->id, "service", r->service, NULL));
         }
     }
-    x->report.total = (cache_report_count){total, count == REQUESTS_MAX};
+    return kind;
+}
+
+static ida_kind owned_by_leavers(section *x)
+{
+    const queue_owned *rows;
+    int count;
+    ida_kind kind = queue_owned_list(x->s, x->c, x->report.tenant, "[]", OWNED_MAX, &rows, &count);
+    x->report.total = (cache_report_count){0, count == OWNED_MAX};
+    for (int i = 0; i < count; i++) {
+        const queue_owned *o = &rows[i];
+        add_whole(x, ida_printf(x->c->pool, "%s %s %s", o->task_id, o->directory, o->group_id),
+                  ida_json_texts("id", o->user_id, "userPrincipalName", o->upn, "taskId",
+                                 o->task_id, "group", o->group_name, "reason", o->reason, NULL));
+    }
     return kind;
 }
 
@@ -184,10 +204,11 @@ static ida_kind empty_groups(section *x)
     return kind;
 }
 
-static const char *const section_names[] = {
-    "staleAccounts",          "emptyGroups",         "inactiveGuests",
-    "accountsWithoutManager", "disabledWithAccess",  "sharedAddresses",
-    "reportsToLeavers",       "undecidableRequests", NULL};
+static const char *const section_names[] = {"staleAccounts",      "emptyGroups",
+                                            "inactiveGuests",     "accountsWithoutManager",
+                                            "disabledWithAccess", "sharedAddresses",
+                                            "reportsToLeavers",   "undecidableRequests",
+                                            "ownedByLeavers",     NULL};
 
 static const struct {
     ida_kind (*make)(section *x);
@@ -195,7 +216,7 @@ static const struct {
     int sign_ins;     /* 1: needs the directory's record of sign-ins */
     int guests;       /* 1: lists guests, whom not every directory has */
     int if_any;       /* 1: shown only if not empty, or if requested by name */
-    int groups;       /* 1: lists groups or requests, to which filters for people do not apply */
+    int groups;       /* 1: lists no people, to which filters for people do not apply */
 } sections[] = {
     {idle, .form = "iiis", .sign_ins = 1},
     {empty_groups, .form = "iiss", .groups = 1},
@@ -204,7 +225,8 @@ static const struct {
     {disabled_with_access, .form = "iiss"},
     {shared_addresses, .form = "iiss", .if_any = 1},
     {report_to_leavers, .form = "iiss", .if_any = 1},
-    {undecidable, .form = "iiis", .if_any = 1, .groups = 1},
+    {undecidable, .form = "iiss", .if_any = 1, .groups = 1},
+    {owned_by_leavers, .form = "iiss", .if_any = 1, .groups = 1},
 };
 
 static json_t *unavailable(void)
@@ -254,6 +276,10 @@ static int may_have_guests(const ida_tenant *tenant)
  * says so, because otherwise active people would appear stale. */
 static const char *note_of(ida_call *call, const cache_freshness *fresh, int n)
 {
+    if (sections[n].make == owned_by_leavers) {
+        return "As each offboarding found it; owners are not synchronised. Accounts that were "
+               "disabled in another way were not looked at.";
+    }
     for (int d = 0; sections[n].sign_ins && d < IDA_DIR_COUNT; d++) {
         if (call->asked->tenant->has_directory[d] && !fresh->sign_ins[d] &&
             !(sections[n].guests && !ida_connector_of((ida_directory_kind)d)->has_guests)) {
@@ -380,30 +406,28 @@ static const ida_param params[] = {
     {0},
 };
 
-static const ida_field person[] = {
-    OUT_INCLUDE(ida_person_row_members),       OUT_INTEGER("inactiveDays", OR_NULL),
-    OUT_INTEGER("membershipCount", SOMETIMES), OUT_TEXTS("licenses", SOMETIMES),
-    OUT_TEXT("sharedAddress", SOMETIMES),      OUT_END};
-static const ida_field request[] = {OUT_TEXT("id", ALWAYS | OR_NULL),
-                                    OUT_TEXT("userPrincipalName", ALWAYS),
-                                    OUT_TEXT("requestId", ALWAYS), OUT_TEXT("service", ALWAYS),
-                                    OUT_END};
-static const ida_field group[] = {OUT_TEXT("id", ALWAYS), OUT_TEXT("name", ALWAYS),
-                                  OUT_TEXT("kind", ALWAYS), OUT_TEXT("directory", SOMETIMES),
-                                  OUT_END};
-#define SECTION(item)                                                                  \
-    {                                                                                  \
-        OUT_BOOLEAN("available", ALWAYS), OUT_TEXT("reason", SOMETIMES),               \
-            OUT_INTEGER("count", SOMETIMES), OUT_BOOLEAN("countIsMinimum", SOMETIMES), \
-            OUT_LIST("items", SOMETIMES, item), OUT_TEXT("nextCursor", OR_NULL),       \
-            OUT_TEXT("note", OR_NULL), OUT_END                                         \
-    }
-static const ida_field people[] = SECTION(person), groups[] = SECTION(group),
-                       requests[] = SECTION(request);
-/* Every other section lists people: declared once, because the list of tools has little room. */
-static const ida_field all_sections[] = {OUT_OBJECT("emptyGroups", SOMETIMES, groups),
-                                         OUT_OBJECT("undecidableRequests", SOMETIMES, requests),
-                                         OUT_OBJECT("*", SOMETIMES, people), OUT_END};
+/* One schema for the rows of all sections, because the list of tools has little room. */
+static const ida_field item[] = {OUT_INCLUDE_SOMETIMES(ida_person_row_members),
+                                 OUT_TEXT("id", ALWAYS | OR_NULL),
+                                 OUT_INTEGER("inactiveDays", OR_NULL),
+                                 OUT_INTEGER("membershipCount", SOMETIMES),
+                                 OUT_TEXTS("licenses", SOMETIMES),
+                                 OUT_TEXT("sharedAddress", SOMETIMES),
+                                 OUT_TEXT("name", SOMETIMES),
+                                 OUT_TEXT("kind", SOMETIMES),
+                                 OUT_TEXT("directory", SOMETIMES),
+                                 OUT_TEXT("requestId", SOMETIMES),
+                                 OUT_TEXT("service", SOMETIMES),
+                                 OUT_TEXT("taskId", SOMETIMES),
+                                 OUT_TEXT("group", SOMETIMES),
+                                 OUT_TEXT("reason", SOMETIMES),
+                                 OUT_END};
+static const ida_field one_section[] = {
+    OUT_BOOLEAN("available", ALWAYS),   OUT_TEXT("reason", SOMETIMES),
+    OUT_INTEGER("count", SOMETIMES),    OUT_BOOLEAN("countIsMinimum", SOMETIMES),
+    OUT_LIST("items", SOMETIMES, item), OUT_TEXT("nextCursor", OR_NULL),
+    OUT_TEXT("note", OR_NULL),          OUT_END};
+static const ida_field all_sections[] = {OUT_OBJECT("*", SOMETIMES, one_section), OUT_END};
 static const ida_field result[] = {OUT_INTEGER("staleAfterDays", ALWAYS),
                                    OUT_OBJECT("sections", ALWAYS, all_sections),
                                    OUT_TIME("asOf", ALWAYS | OR_NULL),
@@ -430,9 +454,9 @@ const ida_operation ida_op_hygiene = {
     .description =
         "Accounts and groups to look at: stale accounts, empty groups, inactive guests, accounts "
         "without a manager, disabled accounts with memberships or licences, shared addresses, "
-        "reports to "
-        "people who have left, requests that nobody can decide, each "
-        "with its count, exact unless countIsMinimum. department, company and license narrow "
+        "reports to people with disabled accounts, requests that nobody can decide, groups that "
+        "leavers own, each with its count, exact unless countIsMinimum. department, company and "
+        "license narrow "
         "people. Stale are enabled members whose last successful sign-in (else last sign-in, else "
         "creation) is older than staleDays, longest inactive first. Without a cloud directory the "
         "guest section says so; a note says when a directory records no sign-ins.",

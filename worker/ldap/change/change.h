@@ -15,6 +15,7 @@ DIRECTORY_FUNCTION(set_manager) ld_set_manager;
 DIRECTORY_FUNCTION(set_photo) ld_set_photo;
 DIRECTORY_FUNCTION(disable) ld_disable;
 DIRECTORY_FUNCTION(memberships) ld_memberships;
+DIRECTORY_FUNCTION(owned) ld_owned;
 DIRECTORY_FUNCTION(remove_member) ld_remove_member;
 DIRECTORY_FUNCTION(update) ld_update;
 DIRECTORY_FUNCTION(set_password) ld_set_password;

@@ -260,7 +260,6 @@ directory_class ld_memberships(directory *d, apr_pool_t *pool, const char *id,
         class = ways[i](&k, &g, &user);
     }
     class = class ? class : ld_gather_unmanaged(&k, &g, &user, names_user(&k, &user, 0));
-    class = class ? class : ld_gather_owned(&k, &g, &user);
     for (int i = 0; !class && i < candidate_count; i++) {
         const ld_entry *group = NULL;
         int shows = 0;

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "worker/ldap/change/change.h"
 #include "worker/ldap/entry/entry.h"
+#include "worker/ldap/entry/find.h"
 #include "worker/ldap/wire/dialect.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/escape.h"
@@ -98,67 +100,6 @@ static directory_class take_elsewhere(const ld_entry *entry, apr_pool_t *pool, v
     return DIRECTORY_OK;
 }
 
-/* A search that the server refuses must not keep memberships from being revoked: a row says what
- * was not looked at. Only a lost connection ends the call, because a repetition can succeed. */
-static directory_class looked(ld_call *k, ld_gathering *g, directory_class class, const char *id,
-                              const char *name)
-{
-    if (class == DIRECTORY_OK || class == DIRECTORY_TRANSIENT) {
-        return class;
-    }
-    add_retained(g, id, name,
-                 apr_pstrcat(g->pool, "were not looked at: ", k->e->message ? k->e->message : "",
-                             NULL));
-    *k->e = (directory_error){0};
-    return DIRECTORY_OK;
-}
-
-/* --- ownership --- */
-
-static const char *const owners[] = {"owner", "managedBy"};
-enum { OWNERS = sizeof owners / sizeof *owners };
-
-/* A row of its own beside a membership. Who else owns it is named, because they can act for it. */
-static directory_class take_owned(const ld_entry *entry, apr_pool_t *pool, void *baton)
-{
-    const elsewhere *e = baton;
-    const char *id = ld_id_text(e->g->d->dialect, pool, entry), *own = ld_dn_key(pool, e->user->dn),
-               *name = ld_text(pool, entry, "cn"), *others = "";
-    for (int n = 0; n < OWNERS; n++) {
-        const ld_attribute *a = ld_get(entry, owners[n]);
-        for (int i = 0; a && i < a->count; i++) {
-            const char *dn = a->values[i].bv_val, *key = ld_dn_key(pool, dn);
-            others = !key || strcmp(key, own) == 0 || strlen(others) > 500
-                         ? others
-                         : apr_pstrcat(pool, others, *others ? "; " : "", dn, NULL);
-        }
-    }
-    if (id) {
-        add_retained(e->g, apr_pstrcat(pool, "owner:", id, NULL), name ? name : entry->dn,
-                     *others ? apr_pstrcat(e->g->pool, "as its owner, with ", others, NULL)
-                             : "as its only owner: name another one by hand");
-    }
-    return DIRECTORY_OK;
-}
-
-directory_class ld_gather_owned(ld_call *k, ld_gathering *g, const directory_user *user)
-{
-    static const char *const attributes[] = {"cn",        "owner",      "managedBy",
-                                             "entryUUID", "objectGUID", NULL};
-    elsewhere e = {g, user, NULL};
-    const char *dn = ld_filter_text(k->pool, user->dn);
-    const ld_query query = {
-        .base = apr_pstrdup(k->pool, k->d->root ? k->d->root : k->d->group_base),
-        .scope = LDAP_SCOPE_SUBTREE,
-        .attributes = attributes,
-        .phase = LD_READ,
-        .doing = "look for groups that the user owns",
-        .filter = apr_pstrcat(k->pool, "(&", k->d->dialect->group_filter, "(|(owner=", dn,
-                              ")(managedBy=", dn, ")))", NULL)};
-    return looked(k, g, ld_every_page(k, &query, take_owned, &e), "owned",
-                  "groups that the account owns");
-}
-
 /* The number of the primary group as a value of a filter; NULL: the user's entry has none. */
 static directory_class own_gid(ld_call *k, const directory_user *user, const char **gid)
 {
@@ -193,5 +134,68 @@ directory_class ld_gather_unmanaged(ld_call *k, ld_gathering *g, const directory
                             .filter = apr_pstrcat(k->pool, "(|(&", t->group_filter, naming, ")",
                                                   t->elsewhere, by_gid, ")", NULL)};
     class = class ? class : ld_every_page(k, &query, take_elsewhere, &e);
-    return looked(k, g, class, "elsewhere", "groups outside groupBase");
+    if (class == DIRECTORY_OK || class == DIRECTORY_TRANSIENT) {
+        return class;
+    }
+    /* A search that the server refuses must not keep memberships from being revoked: a row says
+     * what was not looked at. Only a lost connection ends the call, because a repetition can
+     * succeed. */
+    add_retained(g, "elsewhere", "groups outside groupBase",
+                 apr_pstrcat(g->pool, "were not looked at: ", k->e->message ? k->e->message : "",
+                             NULL));
+    *k->e = (directory_error){0};
+    return DIRECTORY_OK;
+}
+
+/* --- ownership --- */
+
+typedef struct owning {
+    const directory *d;
+    const char *own; /* DN key of the user */
+    apr_array_header_t *rows;
+} owning;
+
+static directory_class take_owned(const ld_entry *entry, apr_pool_t *pool, void *baton)
+{
+    static const char *const names[] = {"owner", "managedBy"};
+    const owning *o = baton;
+    apr_pool_t *keep = o->rows->pool;
+    const char *id = ld_id_text(o->d->dialect, pool, entry), *name = ld_text(pool, entry, "cn");
+    if (!id) {
+        return DIRECTORY_OK;
+    }
+    directory_membership *row = apr_array_push(o->rows);
+    *row = (directory_membership){apr_pstrdup(keep, id), apr_pstrdup(keep, name ? name : entry->dn),
+                                  NULL};
+    for (int n = 0; n < 2; n++) {
+        const ld_attribute *a = ld_get(entry, names[n]);
+        for (int i = 0; a && i < a->count; i++) {
+            const char *dn = a->values[i].bv_val, *key = ld_dn_key(pool, dn);
+            if (key && strcmp(key, o->own) != 0) {
+                directory_owner_add(row, keep, dn);
+            }
+        }
+    }
+    return DIRECTORY_OK;
+}
+
+directory_class ld_owned(directory *d, apr_pool_t *pool, const char *id, apr_array_header_t *rows,
+                         directory_error *e)
+{
+    static const char *const attributes[] = {"cn",        "owner",      "managedBy",
+                                             "entryUUID", "objectGUID", NULL};
+    ld_call k = ld_call_begin(d, pool, e);
+    directory_user user;
+    directory_class class = ld_user_by_id(&k, id, &user);
+    const char *dn = class ? NULL : ld_filter_text(pool, user.dn);
+    owning o = {d, class ? NULL : ld_dn_key(pool, user.dn), rows};
+    const ld_query query = {.base = apr_pstrdup(pool, d->root ? d->root : d->group_base),
+                            .scope = LDAP_SCOPE_SUBTREE,
+                            .attributes = attributes,
+                            .phase = LD_READ,
+                            .doing = "look for groups that the user owns",
+                            .filter = apr_pstrcat(pool, "(&", d->dialect->group_filter, "(|(owner=",
+                                                  dn, ")(managedBy=", dn, ")))", NULL)};
+    apr_array_clear(rows);
+    return class ? class : ld_paged(&k, &query, take_owned, &o);
 }

@@ -30,7 +30,4 @@ directory_class ld_every_page(ld_call *k, const ld_query *query, ld_each each, v
 directory_class ld_gather_unmanaged(ld_call *k, ld_gathering *g, const directory_user *user,
                                     const char *naming);
 
-/* Groups that name the user as `owner` or `managedBy`, which this service does not change. */
-directory_class ld_gather_owned(ld_call *k, ld_gathering *g, const directory_user *user);
-
 #endif

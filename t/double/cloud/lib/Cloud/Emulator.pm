@@ -56,6 +56,7 @@ my @routes = (
     sub { Cloud::Users::member_of(@_, 1) }],
     [GET => '/users/{user}/transitiveMemberOf/microsoft.graph.group', 2, \@read_groups,
     sub { Cloud::Users::member_of(@_, 1, 'group') }],
+    [GET => '/users/{user}/ownedObjects', 1, \@read_users, \&Cloud::Groups::owned_by],
     [GET => '/users/{user}/photo', 1, \@read_users, sub { Cloud::Users::photo(@_, 0) }],
     [GET => '/users/{user}/photo/$value', 1, \@read_users, sub { Cloud::Users::photo(@_, 1) }],
     [PUT => '/users/{user}/photo/$value', 1, [@all_users, 'ProfilePhoto.ReadWrite.All'],

@@ -31,6 +31,18 @@ sub owners {
     return list_related($cloud, $request, $p->{_owners} // [], undef, $cloud->late('list'));
 }
 
+sub owned_by {
+    my ($cloud, $request, $key) = @_;
+    my ($user) = $cloud->user($request, $key);
+    my $when    = $cloud->late('list');
+    my $objects = $cloud->{directory}{objects};
+    my @ids     = sort grep {
+        my $p = Cloud::Directory::visible($objects->{$_}, $when);
+        $p && grep { $_ eq $user->{id} } @{ $p->{_owners} // [] };
+    } keys %$objects;
+    return list_related($cloud, $request, \@ids, undef, $when);
+}
+
 # May members be changed here? In the order of the contract.
 sub _changeable {
     my ($cloud, $group) = @_;
