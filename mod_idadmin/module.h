@@ -129,8 +129,9 @@ typedef struct quota { /* one policy of the RateLimit headers */
 
 typedef struct request_state {
     ida_correlation correlation;
-    ida_env env; /* the child's, with that */
-    ida_ctx *c;  /* kind and message of a refusal before the handler */
+    ida_env env;   /* the child's, with that */
+    int64_t since; /* monotonic ms of its header's end */
+    ida_ctx *c;    /* kind and message of a refusal before the handler */
     face face;
     int routed;
     ida_route route;
@@ -178,7 +179,8 @@ const char *request_address_name(request_rec *r);
 const char *request_single_header(request_rec *r, const char *name);
 /* Initial requests, and those made by an internal redirect from outside of our Locations. */
 int request_is_first(request_rec *r);
-/* Whether the client has closed its connection, as far as that can be seen without writing. */
+/* Whether the client has disconnected, as far as that can be seen without writing. One that has
+ * only closed its sending end looks the same: it is answered within a second, or given up. */
 int request_gone(void *r);
 /* A line of the error log, with the identity of the request at its end. `format` is APR's. */
 void request_say(request_rec *r, int level, const char *format, ...)

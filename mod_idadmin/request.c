@@ -10,6 +10,8 @@
 
 APLOG_USE_MODULE(idadmin);
 
+#define HALF_CLOSED_MS 1000
+
 face request_face(request_rec *r)
 {
     static const struct {
@@ -146,6 +148,7 @@ static void identify(request_rec *r, request_state *state)
     state->env = ida_env_correlated(&child->env, &state->correlation);
     state->env.gone = request_gone;
     state->env.gone_baton = r;
+    state->since = ida_monotonic(&child->env);
     apr_table_setn(r->headers_in, IDA_REQUEST_ID, state->correlation.id);
     apr_table_setn(r->err_headers_out, IDA_REQUEST_ID, state->correlation.id);
     r->log_id = state->correlation.id;
@@ -221,7 +224,7 @@ int request_is_first(request_rec *r)
 
 int request_gone(void *baton)
 {
-    const request_rec *r = baton;
+    request_rec *r = baton;
     conn_rec *c = r->connection;
     apr_socket_t *socket = c->master ? NULL : ap_get_conn_socket(c); /* has many streams: `aborted`
                                                                         shows the end of one */
@@ -230,7 +233,8 @@ int request_gone(void *baton)
     if (c->aborted || (c->master && c->master->aborted)) {
         return 1;
     }
-    return socket && apr_os_sock_get(&fd, socket) == APR_SUCCESS &&
+    return socket && ida_monotonic(&child->env) - request_state_of(r)->since >= HALF_CLOSED_MS &&
+           apr_os_sock_get(&fd, socket) == APR_SUCCESS &&
            recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 

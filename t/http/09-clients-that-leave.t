@@ -7,6 +7,7 @@ use File::Basename qw(basename);
 use Test::More;
 use Idadmin::Test qw(build_dir json_text slurp spew within);
 use Idadmin::Test::Fault ();
+use Idadmin::Test::Mcp ();
 use Idadmin::Test::Stack;
 
 my ($stack, $fault);
@@ -18,9 +19,9 @@ sub writer_program {
     my $slow   = spew("$folder/slow.so", scalar slurp(build_dir() . '/faults/slow.so'));
     my $config = Idadmin::Test::build_config();
     my $before = $config->{sanitizers} ? "$config->{preload} " : '';
+    my $program = Idadmin::Test::program('idadmin-writer');
     my $script = spew("$folder/writer.sh", "#!/bin/sh\nexport LD_PRELOAD='$before$slow' "
-        . "IDADMIN_SLOW='fsync=3600000 commit=3600000'\nexec '" . Idadmin::Test::program('idadmin-writer')
-        . "' \"\$@\"\n");
+        . "IDADMIN_SLOW='fsync=3600000 commit=3600000'\nexec '$program' \"\$@\"\n");
     chmod 0755, $slow, $script;
     return $script;
 }
@@ -38,11 +39,29 @@ sub request { my ($name) = @_;
     return $raw;
 }
 
-# The request and the end of the connection arrive in one packet.
-sub read_and_leave { my ($target, $name) = @_;
+# A client may close its sending end behind a request, as many a script does, and wait for the
+# answer.
+sub read_half_closed { my ($target) = @_;
     my $raw = $stack->httpd->client->connect;
-    send $raw->{socket}, head("GET $target", $name), 0x8000    # MSG_MORE
+    send $raw->{socket}, head("GET $target", 'half'), 0x8000    # MSG_MORE: in one packet
          or die "send: $!";
+    shutdown $raw->{socket}, 1;
+    return $raw->read_answer;
+}
+
+# httpd has the header, then a second passes, then body and end of the connection come together.
+sub read_and_leave { my ($tool) = @_;
+    my $mcp = Idadmin::Test::Mcp->new($stack->httpd, key => $stack->key('read'));
+    my $message = $mcp->message('tools/call', { name => $tool, arguments => {} });
+    my $text = json_text($message);
+    my $raw = $stack->httpd->client->connect;
+    my %headers = (@{ $mcp->headers($message) }, Host => 'x', Expect => '100-continue',
+        'Content-Length' => length $text);
+    $raw->send_raw("POST /mcp?$tool HTTP/1.1\r\n"
+        . join('', map {"$_: $headers{$_}\r\n"} sort keys %headers) . "\r\n");
+    is($raw->next_status, 100, "$tool: its header is read");
+    $fault->leap(2);
+    send $raw->{socket}, $text, 0x8000 or die "send: $!";
     $raw->close;
 }
 
@@ -55,7 +74,7 @@ sub writes_held {
 # httpd's line when it stops waiting for a writer, and the access log's when the request has ended.
 sub gave_up { my ($name, $ended) = @_;
     return slurp($stack->httpd->error_log) =~ /the writer does not answer.*waits-$name/
-        && $ended == grep {/"POST \S+ \S+ 503 /} $stack->httpd->access_lines }
+        && $ended == grep {/"POST \/v1\S+ \S+ 503 /} $stack->httpd->access_lines }
 
 Idadmin::Test::on_one_engine(sub {
     my ($engine) = @_;
@@ -64,10 +83,13 @@ Idadmin::Test::on_one_engine(sub {
         env => $fault->env, server => 'IdAdminWriterProgram ' . writer_program()
             . "\n<Location /metrics>\nSetHandler idadmin-metrics\nRequire local\n</Location>" });
 
-    for my $target ('/v1/api/users', '/v1/api/hygiene', '/v1/api/audit') {
-        read_and_leave($target, my $name = $target =~ s{.*/}{}r);
-        my $line = qr{"GET \Q$target\E HTTP/1.1" 503 };
-        ok(within(sub { grep {/$line/} $stack->httpd->access_lines }), "$target for a client that left");
+    is(read_half_closed($_)->{status}, 200, "$_ for a client that has closed one end")
+        for '/v1/api/users', '/v1/api/hygiene', '/v1/api/audit';
+    for my $tool (qw(search_users get_hygiene_report get_audit_log)) {
+        read_and_leave($tool);
+        my $line = qr{"POST /mcp\?$tool HTTP/1.1" 503 };
+        ok(within(sub { grep {/$line/} $stack->httpd->access_lines }), "$tool: its client has left")
+            or diag join "\n", $stack->httpd->access_lines;
     }
 
     my $gone = request('gone');
