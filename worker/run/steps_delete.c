@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "core/cache/groups.h"
-#include "core/cache/person.h"
 #include "core/cache/recheck.h"
 #include "core/queue/claim.h"
 #include "core/queue/rehire.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
-#include "worker/run/attributes.h"
-#include "worker/run/owned.h"
+#include "worker/run/belongings.h"
 #include "worker/run/shut.h"
 #include "worker/run/steps.h"
 
@@ -130,8 +128,8 @@ typedef struct groups_call {
 typedef struct sweep {
     apr_array_header_t *removed, *granted, *kept,
         *refused;                 /* names, with the reason for the last two */
-    apr_array_header_t *taken;    /* names of attributes (worker/run/attributes.h) */
-    apr_array_header_t *owned;    /* groups, with who else owns them (worker/run/owned.h) */
+    apr_array_header_t *taken;    /* names of attributes (worker/run/belongings.h) */
+    apr_array_header_t *owned;    /* groups, with who else owns them (worker/run/belongings.h) */
     apr_array_header_t *refusals; /* queue_refusal, as `refused` */
     int gone;
 } sweep;

@@ -11,7 +11,7 @@
 #include "core/tenant/naming.h"
 #include "worker/hold/rules.h"
 #include "worker/run/actions.h"
-#include "worker/run/attributes.h"
+#include "worker/run/belongings.h"
 #include "worker/run/grant.h"
 #include "worker/run/steps.h"
 #include "worker/run/update.h"
