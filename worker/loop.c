@@ -9,10 +9,8 @@
 #include "worker/hold/idle.h"
 #include "worker/hold/slot.h"
 #include "worker/hold/threads.h"
-#include "worker/run/preconnect.h"
 
 #define STORE_AWAY_NAP_MS 1000
-#define UNREADY_MS 50 /* threads that are connected already begin first */
 
 struct loop {
     worker *w;
@@ -95,11 +93,7 @@ static void wait_for_work(loop *l, runner *rn, ida_ctx *c)
     }
     rn->idle = 1;
     int64_t next_at = rn->outlook.next_at, ms = POLL_MS;
-    if (next_at && next_at != rn->looked_to && next_at - ida_now(&l->w->env) <= WARM_AHEAD_MS) {
-        rn->looked_to = next_at;
-        rn->ready = run_preconnect(rn, c->pool, next_at);
-    }
-    int64_t left = next_at - ida_now(&l->w->env) + (rn->ready ? 0 : UNREADY_MS);
+    int64_t left = next_at - ida_now(&l->w->env);
     if (next_at && left < ms) {
         ms = left > 0 ? left : 1;
     }

@@ -3,8 +3,6 @@
  * a task that is locked is passed over. */
 #include "core/queue/claim.h"
 
-#include <string.h>
-
 #include "core/queue/brake.h"
 #include "core/queue/event.h"
 #include "core/store/audit.h"
@@ -13,7 +11,6 @@
 #define HEAD 32   /* due tasks examined before querying directory by directory */
 #define SPREAD 16 /* directories with a claimable task that are examined then */
 #define ROUNDS 8
-#define SOON_MAX 64
 
 typedef struct candidate {
     const char *id, *tenant, *directory;
@@ -203,28 +200,5 @@ ida_kind queue_look(store *s, ida_ctx *c, queue_outlook *out)
     ida_kind kind = store_read(s, c, STMT_queue_outlook, DB_ARGS(DB_I(ida_now(c->env))), &r);
     const row_outlook *row = kind ? NULL : DB_ROW(outlook, &r, 0);
     *out = row ? (queue_outlook){(int)row->due.number, row->next_at.number} : (queue_outlook){0};
-    return kind;
-}
-
-ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,
-                    int *count)
-{
-    db_result r;
-    ida_kind kind = store_read(s, c, STMT_queue_soon,
-                               DB_ARGS(DB_I(now), DB_I(until), DB_I(SOON_MAX)), &r);
-    queue_due_soon *list = apr_palloc(c->pool, sizeof *list * (apr_size_t)(kind ? 1 : r.rows + 1));
-    int found = 0;
-    for (int i = 0; !kind && i < r.rows; i++) {
-        const row_due_soon *due = DB_ROW(due_soon, &r, i);
-        int directory = ida_directory_parse(due->directory.text);
-        if (directory >= 0) {
-            list[found++] = (queue_due_soon){.tenant = due->tenant_id.text,
-                                             .upn = due->upn.text,
-                                             .directory = (ida_directory_kind)directory,
-                                             .tasks = (int)due->tasks.number};
-        }
-    }
-    *rows = list;
-    *count = found;
     return kind;
 }

@@ -46,16 +46,6 @@ typedef struct queue_outlook {
 /* *out is zero after an error. */
 ida_kind queue_look(store *s, ida_ctx *c, queue_outlook *out);
 
-/* Directories that tasks due in (now, until] will need, with one UPN and how many tasks (of the
- * first 64 in all). */
-typedef struct queue_due_soon {
-    const char *tenant, *upn;
-    ida_directory_kind directory;
-    int tasks;
-} queue_due_soon;
-ida_kind queue_soon(store *s, ida_ctx *c, int64_t now, int64_t until, const queue_due_soon **rows,
-                    int *count);
-
 /* Heartbeat: heartbeat + 1, lease_until = now + lease_ms. IDA_CONFLICT when the fence is not ours
  * any more. Uses a connection of its own. */
 ida_kind queue_renew(store *s, ida_ctx *c, const char *tenant, const char *task_id, int64_t fence,

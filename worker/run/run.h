@@ -19,8 +19,6 @@ typedef struct runner {
     /* The last claim found nothing: `outlook` is valid and is read anew before the next claim. */
     int idle;
     queue_outlook outlook;
-    int64_t looked_to; /* due instant that directories were made ready for last */
-    int ready;         /* by this thread too */
 } runner;
 
 /* How a step ended, for the task. */
