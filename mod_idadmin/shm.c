@@ -8,7 +8,6 @@
 
 #include <apr_shm.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "core/base/context.h"
 

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/cache/freshness.h"
 #include "core/cache/groups.h"
-#include "core/cache/person.h"
 #include "core/governance/named.h"
 #include "worker/checks.h"
 #include "worker/directory/directory.h"

@@ -6,7 +6,6 @@
 
 #include "core/base/build.h"
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/base/web_user.h"
 #include "core/store/chain_key.h"

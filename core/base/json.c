@@ -3,7 +3,6 @@
 #include "core/base/json.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/text.h"

@@ -1,7 +1,6 @@
 /* Owns how far synchronisations are, as readers see it. Must not know what a run does. */
 #include "core/cache/freshness.h"
 
-#include "core/base/text.h"
 #include "core/store/rows.h"
 
 ida_kind cache_sync_info_get(store *s, ida_ctx *c, const char *tenant, ida_directory_kind directory,

@@ -3,7 +3,6 @@
 #include "core/cache/groups.h"
 
 #include <apr_hash.h>
-#include <apr_strings.h>
 #include <string.h>
 
 #include "core/base/json.h"

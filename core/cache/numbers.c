@@ -3,7 +3,6 @@
  * looked up in the store each time. Must not know the store. */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/cache/numbers.h"
 

@@ -1,6 +1,5 @@
 /* Owns reading people of the cache: rows into ida_user, the two directories' rows of one
  * person into one. Must not write. */
-#include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Owns the transactions of a run, each of a bounded time, and the pages in which it reads staging.
  * Must not know what entries mean for the cache. */
 #include <apr_strings.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/cache/run.h"

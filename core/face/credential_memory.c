@@ -18,7 +18,6 @@
 #include "core/base/count.h"
 #include "core/base/network.h"
 #include "core/cache/freshness.h"
-#include "core/cache/person.h"
 #include "core/store/key.h"
 #include "core/store/tenant.h"
 #include "core/tenant/credentials.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/cache/freshness.h"
-#include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/store/tenant.h"
 

@@ -9,7 +9,6 @@
 #include "core/base/json_row.h"
 #include "core/base/text.h"
 #include "core/cache/freshness.h"
-#include "core/cache/people.h"
 #include "core/operation/op.h"
 
 /* --- places --- */

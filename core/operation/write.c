@@ -4,7 +4,6 @@
 
 #include "core/base/json.h"
 #include "core/cache/freshness.h"
-#include "core/cache/person.h"
 #include "core/operation/op.h"
 #include "core/queue/change.h"
 #include "core/store/idempotency.h"

@@ -1,7 +1,6 @@
 /* Owns the counters that the worker counts by. Must not know what is counted. */
 #include "worker/base/counts.h"
 
-#include <apr_strings.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/correlation.h"
-#include "core/base/digest.h"
 #include "core/base/text.h"
 #include "worker/graph/client.h"
 

@@ -2,7 +2,6 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/json.h"
 #include "worker/graph/url.h"

@@ -4,7 +4,6 @@
 
 #include <apr_strings.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/json.h"

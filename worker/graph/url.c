@@ -6,7 +6,6 @@
 #include <curl/curl.h>
 #include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/host.h"
 #include "core/base/text.h"

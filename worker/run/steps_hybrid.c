@@ -1,6 +1,5 @@
 /* Owns the waiting for the directory's own synchronisation: what was done where the person is
  * mastered has to arrive in the other directory. Knows no directory protocol. */
-#include <string.h>
 
 #include "core/base/json.h"
 #include "core/governance/grant.h"

@@ -4,7 +4,6 @@
 
 #include <apr_strings.h>
 #include <curl/curl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

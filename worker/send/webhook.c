@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,7 +1,6 @@
 /* Owns the list of open access requests: who requests what, since when, and who may decide. */
 #include "core/base/json.h"
 #include "core/governance/governance.h"
-#include "core/operation/access/act.h"
 #include "core/operation/page.h"
 #include "core/operation/people/known.h"
 #include "core/operation/people/person_json.h"

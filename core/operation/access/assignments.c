@@ -1,6 +1,5 @@
 /* Owns the operations on who has which role template. */
 #include <stddef.h>
-#include <string.h>
 
 #include "core/base/json.h"
 #include "core/governance/decision.h"

@@ -1,7 +1,6 @@
 /* Owns the lists of the access catalog and of the requests for it. */
 #include "core/base/json.h"
 #include "core/cache/groups.h"
-#include "core/operation/access/act.h"
 #include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/people/known.h"

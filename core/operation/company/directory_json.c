@@ -3,12 +3,9 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/json.h"
 #include "core/cache/freshness.h"
-#include "core/cache/people.h"
-#include "core/cache/person.h"
 #include "core/store/directory.h"
 #include "core/tenant/value.h"
 

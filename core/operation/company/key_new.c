@@ -2,7 +2,6 @@
  * these answers are never stored. The rules for a key are in
  * core/tenant/new_key.c. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "core/base/json.h"
 #include "core/operation/company/keys.h"

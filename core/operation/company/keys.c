@@ -9,7 +9,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
-#include "core/operation/op.h"
 #include "core/operation/page.h"
 #include "core/operation/table.h"
 #include "core/store/key.h"

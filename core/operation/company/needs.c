@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
 #include "core/base/time.h"
 #include "core/cache/person.h"
 #include "core/governance/governance.h"

@@ -3,7 +3,6 @@
 #include "core/operation/company/overview.h"
 
 #include <apr_strings.h>
-#include <string.h>
 
 #include "core/base/json.h"
 #include "core/base/time.h"

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/base/text.h"
-#include "core/operation/op.h"
 #include "core/operation/table.h"
 #include "core/queue/delivery.h"
 #include "core/store/tenant.h"

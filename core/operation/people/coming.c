@@ -8,7 +8,6 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/model/payload.h"
-#include "core/operation/op.h"
 #include "core/operation/people/rehire.h"
 #include "core/operation/table.h"
 #include "core/queue/change.h"

@@ -1,7 +1,6 @@
 /* Owns the queueing of an offboarding, or the move of the one that is already queued, in one
  * transaction. */
 #include <apr_strings.h>
-#include <string.h>
 
 #include "core/base/json.h"
 #include "core/governance/whom.h"

@@ -4,7 +4,6 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/operation/op.h"
 #include "core/operation/table.h"
 #include "core/queue/change.h"
 #include "core/store/audit.h"

@@ -2,7 +2,6 @@
  * know which they are. */
 #include <string.h>
 
-#include "core/base/json.h"
 #include "core/base/text.h"
 #include "worker/ldap/change/change.h"
 #include "worker/ldap/entry/find.h"

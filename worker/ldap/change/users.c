@@ -1,7 +1,6 @@
 /* Owns the changes of an existing user: manager, photo, disabling. Must not know how an entry is
  * made or grouped. */
 #include <string.h>
-#include <strings.h>
 
 #include "worker/ldap/change/change.h"
 #include "worker/ldap/entry/entry.h"

@@ -4,7 +4,6 @@
 
 #include <apr_strings.h>
 #include <apr_tables.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -5,7 +5,6 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/text.h"
 #include "worker/directory/report.h"
