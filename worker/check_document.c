@@ -107,7 +107,7 @@ static void look_at_receiver(named *n, const char *path, const json_t *object)
                                .ca_file = ida_json_string(object, "caFile"),
                                .allow_private = json_is_true(
                                    json_object_get(object, "allowPrivate"))};
-    check_receiver(n->look, path, "caFile", &call);
+    check_receiver(n->look, path, &call);
 }
 
 /* Groups and receivers stand in lists of the document: by their members, wherever those are. */

@@ -42,8 +42,10 @@ static const struct {
     {"group", "correct the group's name in the tenant document, or make the group"},
     {"people", "add the on-premises directory to the tenant document, or disable leavers there"},
     {"person", "write whom you mean into the tenant document (doc/tenant.md, Names of people)"},
-    {"receiver", "correct url and caFile in the tenant document, or start the receiver"},
-    {"mail", "correct smtp_url and smtp_ca_file in idadmin.conf, or the server"},
+    {"receiver", "correct url and caFile in the tenant document, or start the receiver; its "
+                 "certificate is shown by openssl s_client -connect HOST:PORT"},
+    {"mail", "correct smtp_url and smtp_ca_file in idadmin.conf, or the server; its certificate is "
+             "shown by openssl s_client -connect HOST:PORT, for smtp:// with -starttls smtp"},
     {"", "doc/directories.md says what the service account needs; doc/troubleshooting.md has each "
          "symptom"},
 };

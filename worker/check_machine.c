@@ -158,15 +158,13 @@ void check_mail(check_look *look)
     if (!config->smtp_url && !config->smtp_from && !config->smtp_user) {
         return;
     }
+    int64_t ends = 0;
     const char *fault = mail_settings_fault(look->pool, config);
-    if (fault) {
-        check_line(look, "smtp_url", "mail", CHECK_FAULT, fault);
+    fault = fault ? fault : mail_unreachable(look->pool, config, &ends);
+    if (ends && !fault) {
+        check_end(look, "smtp_url", "mail", ends);
     } else {
-        const tls_target target = {.url = config->smtp_url,
-                                   .ca_file = config->smtp_ca_file,
-                                   .ca_name = "smtp_ca_file",
-                                   .clear = mail_is_clear(config)};
-        check_server(look, "smtp_url", "mail", &target);
+        check_judge(look, "smtp_url", "mail", fault, "can be connected to, without TLS");
     }
 }
 
@@ -180,6 +178,6 @@ void check_audit_webhook(check_look *look)
         const webhook_call call = {.url = config->audit_webhook,
                                    .ca_file = config->audit_webhook_ca_file,
                                    .allow_private = 1};
-        check_receiver(look, "audit_webhook", "audit_webhook_ca_file", &call);
+        check_receiver(look, "audit_webhook", &call);
     }
 }

@@ -8,25 +8,26 @@
 #include "worker/checks.h"
 #include "worker/directory/report.h"
 
-void check_server(check_look *look, const char *of, const char *check, const tls_target *target)
+void check_end(check_look *look, const char *of, const char *check, int64_t ends)
 {
     report r = {.lines = ida_json_keep(look->pool, json_array())};
-    directory_report_certificate(&r, look->pool, check, target, ida_now(look->c->env));
+    directory_report_days(&r, look->pool, check, ends, ida_now(look->c->env),
+                          "the server's certificate has to be renewed before then");
     check_take(look, of, r.lines);
 }
 
-void check_receiver(check_look *look, const char *of, const char *ca_name, const webhook_call *call)
+void check_receiver(check_look *look, const char *of, const webhook_call *call)
 {
-    const char *fault = webhook_unreachable(look->pool, call);
+    int64_t ends;
+    const char *fault = webhook_unreachable(look->pool, call, &ends);
     check_judge(look, of, "receiver", fault, call->url);
-    if (strncmp(call->url, "https:", 6) == 0) {
-        const tls_target target = {.url = call->url, .ca_file = call->ca_file, .ca_name = ca_name};
-        check_server(look, of, "receiver's certificate", &target);
+    if (ends) {
+        check_end(look, of, "receiver's certificate", ends);
     }
 }
 
 /* Each server of the store that is reached over a network. */
-static void look_at_database(check_look *look, const char *host, const char *port)
+static void look_at_database(check_look *look, const char *host)
 {
     const char *dsn = look->config->store, *mode = db_dsn_option(look->pool, dsn, "sslmode"),
                *ca = db_dsn_option(look->pool, dsn, "sslrootcert");
@@ -36,25 +37,14 @@ static void look_at_database(check_look *look, const char *host, const char *por
         check_line(look, host, "database over TLS", CHECK_WARNING,
                    "store does not verify the server: set sslmode=verify-full and sslrootcert");
     }
-    if (!verified || *host == '/') {
-        return;
-    }
-    const tls_target target = {.url = ida_printf(look->pool, "pgsql://%s:%s", host, port),
-                               .ca_file = strcmp(ca, "system") == 0 ? NULL : ca,
-                               .ca_name = "sslrootcert"};
-    check_server(look, host, "database's certificate", &target);
 }
 
 void check_database(check_look *look)
 {
-    const char *dsn = look->config->store, *hosts = db_dsn_option(look->pool, dsn, "host"),
-               *ports = db_dsn_option(look->pool, dsn, "port");
-    char *rest = hosts ? apr_pstrdup(look->pool, hosts) : NULL, *last = NULL, *next = NULL;
-    char *numbers = apr_pstrdup(look->pool, ports ? ports : "5432"), *port = NULL;
+    const char *hosts = db_dsn_option(look->pool, look->config->store, "host");
+    char *rest = hosts ? apr_pstrdup(look->pool, hosts) : NULL, *last = NULL;
     for (char *host = rest ? apr_strtok(rest, ",", &last) : NULL; host;
          host = apr_strtok(NULL, ",", &last)) {
-        char *number = apr_strtok(port ? NULL : numbers, ",", &next);
-        port = number ? number : port; /* one port is that of every host */
-        look_at_database(look, host, port ? port : "5432");
+        look_at_database(look, host);
     }
 }

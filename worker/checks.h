@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 
-#include "worker/base/tls_look.h"
 #include "worker/hold/worker.h"
 #include "worker/send/webhook.h"
 
@@ -55,12 +54,10 @@ int check_take(check_look *look, const char *of, const json_t *report);
 
 /* --- check_server.c: for the rows --- */
 
-/* A server's certificate, and whether it can be reached at all. */
-void check_server(check_look *look, const char *of, const char *check, const tls_target *target);
-/* A receiver of webhooks: is connected to, nothing is sent. `ca_name`: the setting of its ca_file.
- */
-void check_receiver(check_look *look, const char *of, const char *ca_name,
-                    const webhook_call *call);
+/* Days left of a server's certificate, which expires at `ends` (ms UTC). */
+void check_end(check_look *look, const char *of, const char *check, int64_t ends);
+/* A receiver of webhooks: is connected to, nothing is sent. */
+void check_receiver(check_look *look, const char *of, const webhook_call *call);
 
 /* "ok", "warning", "fault" */
 const char *check_level_word(check_level level);

@@ -10,7 +10,6 @@ use Idadmin::Test;
 use Idadmin::Test::Smtp ();
 use Idadmin::Test::Webhook ();
 use Encode qw(encode_utf8);
-use IO::Socket::SSL ();
 use IPC::Open2 ();
 use POSIX ();
 
@@ -80,11 +79,12 @@ subtest 'mail: ways' => sub {
     for my $case (['STARTTLS', $signed, {}, qr/^warning: expires in \d+ days?, on /],
         ['smtps', $direct, {}, qr/^warning: expires in \d+ days?, on /],
         ['loopback in clear', $clear, {}, qr/^ok: can be connected to, without TLS$/],
-        ['no STARTTLS', $clear, { smtp_ca_file => $ca }, qr/^fault: offers no STARTTLS: use smtps/],
+        ['no STARTTLS', $clear, { smtp_ca_file => $ca },
+        qr/^fault: .*no STARTTLS; mail is not sent in clear/],
         ['another authority', $signed, { smtp_ca_file => other_authority() },
-        qr/^fault: unknown issuer: .* is not among smtp_ca_file \S+; put the authority/],
+        qr/^fault: .*cannot be used: .*certificate.*check smtp_ca_file/i],
         ['a file that is none', $direct, { smtp_ca_file => secret_file('none.pem', "none\n") },
-        qr/^fault: smtp_ca_file \S+ is no certificate/]) {
+        qr/^fault: .*cannot be used: .*none\.pem/]) {
         my ($name, $server, $changes, $said) = @$case;
         my %options = $server->options;
         like(doctor({ (map { (s/^--//r =~ tr/-/_/r => $options{$_}) } keys %options), %$changes })
@@ -92,36 +92,12 @@ subtest 'mail: ways' => sub {
     }
 };
 
-# A server that speaks PostgreSQL's first message and TLS, and no more.
 subtest 'a database over TLS' => sub {
-    my $tls = Idadmin::Test::Tls::files();
-    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16, Proto => 'tcp')
-        or die "no listener: $!\n";
-    my $server = fork // die "fork: $!\n";
-    if (!$server) {
-        local $SIG{PIPE} = 'IGNORE';
-        while (my $client = $listener->accept) {
-            sysread $client, my $request, 8;
-            syswrite $client, 'S';
-            IO::Socket::SSL->start_SSL($client, SSL_server => 1, SSL_cert_file => $tls->{cert},
-                SSL_key_file => $tls->{key});
-            close $client;
-        }
-        POSIX::_exit(0);
-    }
     my $at = sub { my ($options, $host) = @_;
         return doctor({ store => 'pgsql:connect_timeout=2 host=' . ($host // '127.0.0.1')
-            . ' port=' . $listener->sockport . " dbname=x $options" }) };
-    my $verified = $at->("sslmode=verify-full sslrootcert=$ca");
-    like($verified->{"127.0.0.1 database's certificate"}, qr/^warning: expires in \d+ days?, on /,
-        'its certificate');
-    like($at->('sslmode=verify-full sslrootcert=' . other_authority())
-        ->{"127.0.0.1 database's certificate"},
-        qr/^fault: unknown issuer: .* is not among sslrootcert /, 'another authority');
+            . ' port=' . free_port() . " dbname=x $options" }) };
     like($at->('sslmode=require', '192.0.2.1')->{'192.0.2.1 database over TLS'},
         qr/^warning: store does not verify the server: set sslmode=verify-full/, 'one unverified');
-    kill KILL => $server;
-    waitpid $server, 0;
 };
 
 # What the doctor says of these settings: "SETTING CHECK" => "LEVEL: DETAIL".
@@ -218,8 +194,8 @@ subtest 'webhook' => sub {
     my $doctor = doctor({ audit_webhook => $hook->tls_url('/ok'),
         audit_webhook_secret_file => secret_file('hook.doctor', 'whsec_' . 'QUJD' x 8 . "\n"),
         audit_webhook_ca_file => other_authority() });
-    like($doctor->{"audit_webhook receiver's certificate"},
-        qr/^fault: unknown issuer: .* is not among audit_webhook_ca_file /, 'the doctor says so');
+    like($doctor->{'audit_webhook receiver'}, qr/^fault: .*cannot be reached: .*certificate/i,
+        'the doctor says so');
     for my $url ($hook->url('/never'), $hook->tls_url('/never'),
         map { $hook->tls_url('/never') =~ s/127\.0\.0\.1/$_/r } 'localhost', '[::ffff:127.0.0.1]',
         '[::1]', '0.0.0.0', '2130706433', '0x7f.1', '127.1') {

@@ -2,6 +2,7 @@
 #include "worker/base/certificate.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <string.h>
@@ -15,6 +16,16 @@ int64_t certificate_time(const ASN1_TIME *at)
     int known = from && at && ASN1_TIME_diff(&days, &seconds, from, at);
     ASN1_TIME_free(from);
     return known ? days * INT64_C(86400000) + seconds * INT64_C(1000) : 0;
+}
+
+int64_t certificate_end(const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+    X509 *one = at && len <= LONG_MAX ? d2i_X509(NULL, &at, (long)len) : NULL;
+    int64_t ends = one ? certificate_time(X509_get0_notAfter(one)) : 0;
+    X509_free(one);
+    ERR_clear_error();
+    return ends;
 }
 
 const char *certificate_file(apr_pool_t *pool, const char *path, int authorities, int64_t *ends)

@@ -9,6 +9,9 @@
 /* ms UTC; 0 when it cannot be read. */
 int64_t certificate_time(const ASN1_TIME *at);
 
+/* When the certificate of these bytes (DER) expires, as above. */
+int64_t certificate_end(const void *bytes, size_t len);
+
 /* The first moment at which a certificate of the PEM file expires (ms UTC) into *ends. NULL, or
  * what is wrong with the file: "cannot be read: ...", "is no certificate: ...". A file of
  * authorities is good while one of them is valid, so `authorities` gives the last moment. */

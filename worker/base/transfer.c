@@ -2,6 +2,8 @@
  * Knows no protocol above. */
 #include "worker/base/transfer.h"
 
+#include <string.h>
+
 int transfer_guard(CURL *curl, const char *url, transfer_kind kind, const char *ca_file,
                    char *error)
 {
@@ -25,6 +27,30 @@ int transfer_guard(CURL *curl, const char *url, transfer_kind kind, const char *
     }
 #undef SET
     return !bad;
+}
+
+int transfer_connect_only(CURL *curl)
+{
+    return curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_CERTINFO, 1L) == CURLE_OK;
+}
+
+int64_t transfer_certificate_ends(CURL *curl)
+{
+    static const char name[] = "Expire date:";
+    struct curl_certinfo *seen = NULL;
+    int64_t ends = 0;
+    curl_easy_getinfo(curl, CURLINFO_CERTINFO, &seen);
+    for (int i = 0; seen && i < seen->num_of_certs; i++) {
+        for (const struct curl_slist *line = seen->certinfo[i]; line; line = line->next) {
+            if (strncmp(line->data, name, sizeof name - 1) == 0) {
+                time_t at = curl_getdate(line->data + sizeof name - 1, NULL);
+                int64_t ms = at > 0 ? (int64_t)at * 1000 : 0;
+                ends = ms && (!ends || ms < ends) ? ms : ends;
+            }
+        }
+    }
+    return ends;
 }
 
 int transfer_distrusts(CURLcode code)

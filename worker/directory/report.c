@@ -49,21 +49,6 @@ void directory_report_days(report *r, apr_pool_t *pool, const char *check, int64
     }
 }
 
-void directory_report_certificate(report *r, apr_pool_t *pool, const char *check,
-                                  const tls_target *target, int64_t now)
-{
-    tls_seen seen;
-    tls_look(pool, target, &seen);
-    if (seen.fault) {
-        directory_report_line(r, check, 0, seen.fault);
-    } else if (seen.ends) {
-        directory_report_days(r, pool, check, seen.ends, now,
-                              "the server's certificate has to be renewed before then");
-    } else if (target->clear) {
-        directory_report_line(r, check, 1, "can be connected to, without TLS");
-    }
-}
-
 int directory_report_judge(report *r, const char *check, directory_class class, const char *good)
 {
     directory_report_line(r, check, class == DIRECTORY_OK,

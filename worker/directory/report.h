@@ -3,7 +3,6 @@
 #ifndef WORKER_DIRECTORY_REPORT_H
 #define WORKER_DIRECTORY_REPORT_H
 
-#include "worker/base/tls_look.h"
 #include "worker/directory/directory.h"
 
 typedef struct report {
@@ -19,10 +18,6 @@ void directory_report_line(report *r, const char *check, int good, const char *d
 /* A line that is no failure, but wants a person's attention: {"ok": true, "level": "warning"}. */
 void directory_report_warning(report *r, const char *check, const char *detail);
 
-/* Connects to the server and looks at its certificate: whether and why it is not trusted, and days
- * left. */
-void directory_report_certificate(report *r, apr_pool_t *pool, const char *check,
-                                  const tls_target *target, int64_t now);
 /* "valid for another 89 days, until 2027-01-31": a warning when it ends soon, a failure once it
  * has. `advice`: what to do then. */
 void directory_report_days(report *r, apr_pool_t *pool, const char *check, int64_t ends,

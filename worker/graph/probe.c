@@ -131,18 +131,6 @@ static void check_secret(probe *p)
     }
 }
 
-static void check_server(probe *p, const char *url)
-{
-    const graph *g = p->k->g;
-    const tls_target target = {
-        .url = url, .ca_file = g->ca_file, .ca_name = "caFile", .proxy_url = g->proxy_url};
-    if (strncasecmp(url, "https:", 6) == 0) {
-        directory_report_certificate(&p->report, p->k->pool,
-                                     ida_printf(p->k->pool, "certificate %s", url), &target,
-                                     ida_now(g->env));
-    }
-}
-
 static int check_token(probe *p)
 {
     graph_call *k = p->k;
@@ -338,10 +326,6 @@ directory_class graph_probe(directory *d, apr_pool_t *pool, json_t *lines, direc
                .until = ida_monotonic(k.g->env) + 3 * DIRECTORY_CALL_MS};
     check_certificate(&p);
     check_secret(&p);
-    check_server(&p, k.g->authority);
-    if (strcmp(k.g->root, k.g->authority) != 0) {
-        check_server(&p, k.g->root);
-    }
     if (check_token(&p)) {
         check_clock(&p);
         check_organization(&p);

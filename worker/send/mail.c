@@ -375,3 +375,24 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
     }
     return outcome;
 }
+
+const char *mail_unreachable(apr_pool_t *pool, const worker_config *config, int64_t *ends)
+{
+    char error[CURL_ERROR_SIZE] = "";
+    sending s = {.heard = {.pool = pool}};
+    const char *why = NULL;
+    CURL *curl = curl_easy_init();
+    *ends = 0;
+    if (!curl || !set_options(curl, config, "", NULL, NULL, &s, error) ||
+        !transfer_connect_only(curl)) {
+        why = error[0] ? ida_clean(pool, error, strlen(error), 300) : "no memory for a connection";
+    } else {
+        CURLcode code = curl_easy_perform(curl);
+        *ends = transfer_certificate_ends(curl);
+        if (code != CURLE_OK) {
+            mail_judge(pool, config, &s.heard, code, error, &why);
+        }
+    }
+    curl_easy_cleanup(curl);
+    return why;
+}

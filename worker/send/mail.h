@@ -32,6 +32,10 @@ mail_outcome mail_send(apr_pool_t *pool, const worker_config *config, const mail
  * before they do what cannot be undone. */
 const char *mail_settings_fault(apr_pool_t *pool, const worker_config *config);
 
+/* Connects as for a mail, without signing in, and sends none: NULL when that works, else why not,
+ * for people. *ends: when the server's certificate expires (ms UTC); 0: not known. */
+const char *mail_unreachable(apr_pool_t *pool, const worker_config *config, int64_t *ends);
+
 /* 1: it goes without TLS, to this machine. With smtp_url set. */
 int mail_is_clear(const worker_config *config);
 

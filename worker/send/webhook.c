@@ -388,7 +388,7 @@ webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook
     return outcome;
 }
 
-const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call)
+const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call, int64_t *ends)
 {
     char error[CURL_ERROR_SIZE] = "";
     webhook_call empty = *call;
@@ -396,11 +396,12 @@ const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call)
     const char *why = NULL;
     CURL *curl = curl_easy_init();
     empty.body = "";
-    if (!curl || !set_options(curl, &empty, &x, NULL, error) ||
-        curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L) != CURLE_OK) {
+    *ends = 0;
+    if (!curl || !set_options(curl, &empty, &x, NULL, error) || !transfer_connect_only(curl)) {
         why = error[0] ? ida_clean(pool, error, strlen(error), 300) : "no memory for a call";
     } else {
         CURLcode code = curl_easy_perform(curl);
+        *ends = transfer_certificate_ends(curl);
         if (code != CURLE_OK) {
             judge(&x, code, 0, error, &why);
         }

@@ -33,8 +33,9 @@ typedef enum webhook_outcome {
 webhook_outcome webhook_send(const ida_env *env, apr_pool_t *pool, const webhook_call *call,
                              int *retry_after_ms, const char **detail);
 
-/* Connects to its address and sends nothing: NULL when that works, else why not, for people. */
-const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call);
+/* Connects to its address and sends nothing: NULL when that works, else why not, for people.
+ * *ends: when its certificate expires (ms UTC); 0: not known. */
+const char *webhook_unreachable(apr_pool_t *pool, const webhook_call *call, int64_t *ends);
 
 /* Why its secret file makes no signature, or NULL. */
 const char *webhook_secret_fault(apr_pool_t *pool, const webhook_call *call);

@@ -9,16 +9,19 @@
 
 #define DAY_MS INT64_C(86400000)
 
-void ld_probe_server_certificate(ld_call *k, report *r, const ld_server *server)
+void ld_probe_server_certificate(ld_call *k, report *r, const directory *connected)
 {
-    const directory *d = k->d;
-    if (server->scheme == LD_LDAPS || (server->scheme == LD_LDAP && d->start_tls)) {
-        const tls_target target = {.url = server->url,
-                                   .ca_file = ld_authorities(d),
-                                   .ca_name = "caFile"};
-        directory_report_certificate(r, k->pool,
-                                     apr_pstrcat(k->pool, "certificate ", server->url, NULL),
-                                     &target, ida_now(d->env));
+    struct berval bytes = {0};
+#ifdef LDAP_OPT_X_TLS_PEERCERT /* since libldap 2.5 */
+    ldap_get_option(connected->ld, LDAP_OPT_X_TLS_PEERCERT, &bytes);
+#endif
+    int64_t ends = certificate_end(bytes.bv_val, bytes.bv_len);
+    ber_memfree(bytes.bv_val);
+    if (ends) {
+        directory_report_days(r, k->pool,
+                              apr_pstrcat(k->pool, "certificate ", connected->servers->url, NULL),
+                              ends, ida_now(k->d->env),
+                              "the server's certificate has to be renewed before then");
     }
 }
 

@@ -191,9 +191,11 @@ static void check_servers(probe *p)
         directory_report_judge(
             &p->report, apr_pstrcat(p->k->pool, "connect ", one.servers->url, NULL), class,
             apr_pstrcat(p->k->pool, how, ", bound", vendor ? ", version " : "", vendor, NULL));
+        if (!class) {
+            ld_probe_server_certificate(p->k, &p->report, &one);
+        }
         ld_drop(&one);
         ld_forget_tls(&one);
-        ld_probe_server_certificate(p->k, &p->report, one.servers);
         apr_pool_destroy(pool);
     }
 }

@@ -18,9 +18,9 @@ void ld_probe_clock(ld_call *k, report *r, int64_t ahead, int64_t behind_max, co
  * policy; clock. */
 void ld_probe_active_directory(ld_call *k, report *report);
 
-/* What expires: a server's certificate (which is looked at even where our own connection failed),
- * ours, and the bind password. */
-void ld_probe_server_certificate(ld_call *k, report *r, const ld_server *server);
+/* What expires: the certificate of a server, as a connection of ours to it has seen it, ours, and
+ * the bind password. */
+void ld_probe_server_certificate(ld_call *k, report *r, const directory *connected);
 void ld_probe_own_certificate(ld_call *k, report *r);
 void ld_probe_own_password(ld_call *k, report *r);
 

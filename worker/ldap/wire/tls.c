@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/base/tls_look.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/request.h"
 #include "worker/ldap/wire/session.h"
@@ -102,23 +101,27 @@ static directory_class set_tls(ld_call *k, LDAP *ld)
                : DIRECTORY_OK;
 }
 
-/* The reason in words, where a look of our own sees it: the library below libldap says it in words
- * that differ between systems, or not at all. */
-static directory_class tls_fault(ld_call *k, int code, const char *text)
+/* What shows the reason: the library below libldap says it in words that differ between systems, or
+ * not at all. */
+static const char *advice(const ld_call *k, const ld_server *server)
 {
-    const tls_target target = {.url = ld_server_url(k->d),
-                               .ca_file = ld_authorities(k->d),
-                               .ca_name = "caFile"};
-    tls_seen seen = {0};
+    const char *host = server->host;
+    int v6 = strchr(host, ':') != NULL, v4 = !host[strspn(host, "0123456789.")];
+    return ida_printf(k->pool, "openssl s_client -connect %s%s%s:%d%s -CAfile %s %s %s",
+                      v6 ? "[" : "", host, v6 ? "]" : "", server->port,
+                      server->scheme == LD_LDAP ? " -starttls ldap" : "", ld_authorities(k->d),
+                      v6 || v4 ? "-verify_ip" : "-verify_hostname", host);
+}
+
+static directory_class tls_fault(ld_call *k, const ld_server *server, int code, const char *text)
+{
     directory_class class = ld_fail_code(k, code, LD_TLS, text, "TLS");
-    if (class != DIRECTORY_CONFIG) {
-        return class;
-    }
-    tls_look(k->pool, &target, &seen);
-    return ld_fail(k, class, NULL,
-                   "%s: TLS was refused: %s; check caFile and that the certificate names this host",
-                   ld_server_url(k->d),
-                   seen.reached && seen.fault ? seen.fault : ld_code_text(k->pool, code, text));
+    return class != DIRECTORY_CONFIG
+               ? class
+               : ld_fail(k, class, NULL,
+                         "%s: TLS was refused: %s; check caFile and that the certificate names "
+                         "this host, as shown by: %s",
+                         server->url, ld_code_text(k->pool, code, text), advice(k, server));
 }
 
 static directory_class start_tls(ld_call *k, LDAP *ld)
@@ -161,5 +164,6 @@ directory_class ld_protect(ld_call *k, LDAP *ld, const ld_server *server)
         return class;
     }
     int code = ldap_install_tls(ld);
-    return code == LDAP_SUCCESS ? DIRECTORY_OK : tls_fault(k, code, ld_diagnostic(ld, k->pool));
+    return code == LDAP_SUCCESS ? DIRECTORY_OK
+                                : tls_fault(k, server, code, ld_diagnostic(ld, k->pool));
 }
