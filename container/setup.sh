@@ -8,6 +8,8 @@ chown -R 990:990 /var/lib/idadmin /etc/idadmin/secrets /var/log/idadmin
 chmod 2750 /var/lib/idadmin
 chmod 2770 /var/lib/idadmin/spool
 
+# Without root the writer runs as httpd's user: nothing is given to a user of its own.
+sed -i 's/^writer_group = .*/writer_group = none/' /etc/idadmin/idadmin.conf
 echo 'seal_key = /var/lib/idadmin/keys/idadmin.key' >>/etc/idadmin/idadmin.conf
 install -d -o 990 -g 990 -m 700 /var/lib/idadmin/keys
 

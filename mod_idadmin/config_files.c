@@ -2,6 +2,7 @@
  * key. A process of its own looks, with the rights that the writer will have, so that no key comes
  * into httpd's memory. What the database says of itself is no fault of the configuration: it may be
  * away, or be upgraded a moment later. */
+#include <apr_user.h>
 #include <errno.h>
 #include <grp.h>
 #include <openssl/crypto.h>
@@ -25,9 +26,8 @@ APLOG_USE_MODULE(idadmin);
  * is not there only httpd -t says so; the log has the first request's line. */
 static const char *store_fault(apr_pool_t *pool, server_rec *s)
 {
-    struct stat st;
     const char *path = store_sqlite_path(config_writer_store(s));
-    if (!path || stat(path, &st) == 0) {
+    if (!path || access(path, R_OK | W_OK) == 0) {
         return NULL;
     }
     return errno == ENOENT
@@ -35,7 +35,10 @@ static const char *store_fault(apr_pool_t *pool, server_rec *s)
                               "IdAdminStore: there is no store %s: idadminctl schema upgrade, as "
                               "the worker's user, makes it",
                               path)
-               : apr_psprintf(pool, "IdAdminStore: %s: %s", path, strerror(errno));
+               : apr_psprintf(pool,
+                              "IdAdminStore: %s: %s, for the user of IdAdminWriter: idadminctl "
+                              "schema upgrade gives it to writer_group",
+                              path, strerror(errno));
 }
 
 static const char *spool_fault(apr_pool_t *pool, server_rec *s)
@@ -87,10 +90,13 @@ static const char *key_fault(apr_pool_t *pool, server_rec *s)
     return fault;
 }
 
-static int become(const writer_user *user)
+static int become(apr_pool_t *pool, const writer_user *user)
 {
-    return !user->name ||
-           (setgroups(0, NULL) == 0 && setgid(user->gid) == 0 && setuid(user->uid) == 0);
+    char *account;
+    return !user->name || ((apr_uid_name_get(&account, user->uid, pool) == APR_SUCCESS
+                                ? initgroups(account, user->gid)
+                                : setgroups(user->more != 0, &user->more)) == 0 &&
+                           setgid(user->gid) == 0 && setuid(user->uid) == 0);
 }
 
 /* In the process of its own. */
@@ -99,7 +105,7 @@ static void look(int to, server_rec *s, const writer_user *user)
     apr_pool_t *pool;
     apr_pool_create(&pool, NULL);
     int test = ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST;
-    const char *text = become(user) ? store_fault(pool, s) : "";
+    const char *text = become(pool, user) ? store_fault(pool, s) : "";
     text = text && !test ? "" : text;
     text = text ? text : spool_fault(pool, s);
     text = text ? text : key_fault(pool, s);

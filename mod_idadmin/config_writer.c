@@ -2,23 +2,26 @@
 #include "mod_idadmin/module.h"
 
 #include <apr_user.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef IDA_SBINDIR
 #define IDA_SBINDIR "/usr/local/sbin"
 #endif
 
-#define USER_DEFAULT "idadmin"
+#define WORKER "idadmin"
+#define WRITER "idadmin-writer"
 
 const char *config_set_writer(cmd_parms *cmd, void *unused, const char *value)
 {
     (void)unused;
     config_of(cmd->server)->writer = value;
     return !*value || *value == ':'
-               ? apr_psprintf(cmd->pool, "%s \"%s\": must be USER or USER:GROUP", cmd->cmd->name,
-                              value)
+               ? apr_psprintf(cmd->pool, "%s \"%s\": must be USER, USER:GROUP or USER:GROUP:GROUP",
+                              cmd->cmd->name, value)
                : ap_check_cmd_context(cmd, GLOBAL_ONLY);
 }
 
@@ -80,45 +83,50 @@ static int find_user(apr_pool_t *pool, const char *name, writer_user *out, int *
     return *has_group;
 }
 
-static int find_group(apr_pool_t *pool, const char *name, writer_user *out)
+static int find_group(apr_pool_t *pool, const char *name, gid_t *group)
 {
     char *end;
     if (*name == '#') {
-        out->gid = (gid_t)strtoul(name + 1, &end, 10);
+        *group = (gid_t)strtoul(name + 1, &end, 10);
         return name[1] && !*end;
     }
-    return apr_gid_get(&out->gid, name, pool) == APR_SUCCESS;
+    return apr_gid_get(group, name, pool) == APR_SUCCESS;
+}
+
+/* A user of its own, where the store was given to its group; else as before there was one. */
+static const char *default_user(server_rec *s)
+{
+    struct stat st;
+    const struct passwd *writer = getpwnam(WRITER);
+    const char *path = store_sqlite_path(config_writer_store(s));
+    int given = writer && path && stat(path, &st) == 0 && st.st_gid == writer->pw_gid;
+    return given && (st.st_mode & S_IWGRP) ? WRITER : WORKER;
 }
 
 const char *config_writer_user(server_rec *s, writer_user *out)
 {
     const server_config *config = config_of(s);
     apr_pool_t *pool = s->process->pconf;
-    const char *given = config->writer ? config->writer : USER_DEFAULT;
-    char *user = apr_pstrdup(pool, given), *group = strchr(user, ':');
+    const char *given = config->writer ? config->writer : default_user(s);
+    char *more = apr_pstrdup(pool, given), *user = strsep(&more, ":"), *group = strsep(&more, ":");
     int has_group = 0;
     *out = (writer_user){0};
     if (geteuid() != 0) {
         return NULL; /* without root the writer keeps the user of httpd */
     }
-    if (group) {
-        *group++ = '\0';
-    }
     if (!find_user(pool, user, out, &has_group)) {
         return apr_psprintf(pool,
-                            "IdAdminWriter: there is no user %s, who writes the store; make it "
-                            "(adduser --system --group %s) or name the one that idadmin-worker "
-                            "runs as",
-                            user, user);
+                            "IdAdminWriter: there is no user %s, who writes the store "
+                            "(doc/install.md, step 3)",
+                            user);
     }
-    if (group ? !find_group(pool, group, out) : !has_group) {
-        return apr_psprintf(pool, "IdAdminWriter %s: there is no group %s", given,
-                            group ? group : "named");
+    if ((group ? !find_group(pool, group, &out->gid) : !has_group) ||
+        (more && !find_group(pool, more, &out->more))) {
+        return apr_psprintf(pool, "IdAdminWriter %s: there is no group %s%s%s", given,
+                            group ? group : "named", more ? " or " : "", more ? more : "");
     }
     if (out->uid == 0) {
-        return apr_psprintf(pool,
-                            "IdAdminWriter %s: the writer gives up root; name the user that "
-                            "idadmin-worker runs as",
+        return apr_psprintf(pool, "IdAdminWriter %s: the writer gives up root; name its own user",
                             given);
     }
     out->name = user;

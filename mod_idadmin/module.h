@@ -94,6 +94,7 @@ typedef struct writer_user {
     const char *name; /* NULL: httpd was not started by root, so the writer keeps its user */
     uid_t uid;
     gid_t gid;
+    gid_t more; /* of a user without an account; 0: none */
 } writer_user;
 
 const char *config_set_writer(cmd_parms *cmd, void *unused, const char *value);

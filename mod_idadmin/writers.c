@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -237,6 +238,7 @@ static int make_settings(apr_pool_t *pool, server_rec *s, const writer_user *use
         [SETTING_SEAL_KEY] = config_seal_key(s),
         [SETTING_UID] = user->name ? apr_psprintf(pool, "%ld", (long)user->uid) : NULL,
         [SETTING_GID] = user->name ? apr_psprintf(pool, "%ld", (long)user->gid) : NULL,
+        [SETTING_MORE] = user->name ? apr_psprintf(pool, "%ld", (long)user->more) : NULL,
         [SETTING_RATE_KEY] = ida_rate_text(pool, config_rate(s, LIMIT_KEY)),
         [SETTING_RATE_COMPANY] = ida_rate_text(pool, config_rate(s, LIMIT_COMPANY)),
         [SETTING_ROLES] = config_roles(pool),
@@ -351,6 +353,13 @@ int writers_start(apr_pool_t *pconf, server_rec *s)
     if (!user.name || user.uid == ap_unixd_config.user_id) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
                      "the writer runs as the user of httpd's children: their rights are not split");
+    }
+    struct stat key;
+    if (user.name && stat(config_seal_key(s), &key) == 0 && key.st_uid == user.uid) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     "the writer runs as %s, to whom the worker's keys and secrets belong: give it "
+                     "a user of its own (IdAdminWriter, doc/install.md, step 3)",
+                     user.name);
     }
     if (ap_coredumpdir_configured) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,

@@ -11,6 +11,7 @@
 
 #include "core/base/text.h"
 #include "core/base/web_user.h"
+#include "core/tenant/tenant.h"
 #include "worker/checks.h"
 
 typedef struct wanted {
@@ -20,7 +21,7 @@ typedef struct wanted {
     mode_t needed;    /* bits that it must have */
     int absent_ok;
     const char *remedy; /* for a mode that is wrong */
-    int of_root;        /* 1: it may be */
+    enum { SERVICES, ROOTS_TOO, WRITERS_GROUP } whose;
 } wanted;
 
 static const char *user_name(apr_pool_t *pool, uid_t uid)
@@ -42,7 +43,7 @@ static const char *folder_of(apr_pool_t *pool, const char *path)
 static int service_user(apr_pool_t *pool, const worker_config *config, struct stat *st)
 {
     const char *path = store_sqlite_path(config->store);
-    const char *const places[] = {folder_of(pool, path), path, config->seal_key, config->spool,
+    const char *const places[] = {folder_of(pool, path), path, config->spool, config->seal_key,
                                   config->audit_key};
     struct stat one;
     int found = 0;
@@ -50,7 +51,7 @@ static int service_user(apr_pool_t *pool, const worker_config *config, struct st
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (places[i] && stat(places[i], &one) == 0) {
             *st = st->st_uid ? *st : one;
-            found |= i == 1 || i == 2; /* directories alone are no service */
+            found |= i == 1 || i == 3; /* directories alone are no service */
         }
     }
     return found;
@@ -64,14 +65,16 @@ int check_become(apr_pool_t *pool, const worker_config *config)
     }
     const char *name = user_name(pool, st.st_uid);
     struct passwd *entry = getpwnam(name);
-    gid_t group = entry ? entry->pw_gid : st.st_gid;
-    return (entry ? initgroups(name, group) : setgroups(1, &group)) == 0 && setgid(group) == 0 &&
+    gid_t group = entry ? entry->pw_gid : st.st_gid, writer = ida_writer_group();
+    gid_t groups[] = {group, writer == (gid_t)-1 ? group : writer};
+    return (entry ? initgroups(name, group) : setgroups(2, groups)) == 0 && setgid(group) == 0 &&
            setuid(st.st_uid) == 0;
 }
 
 static const char *fault_of(apr_pool_t *pool, const wanted *file, const struct stat *service)
 {
     struct stat st;
+    gid_t group = file->whose == WRITERS_GROUP ? ida_writer_group() : service->st_gid;
     if (stat(file->path, &st) != 0) {
         return errno == ENOENT && file->absent_ok
                    ? NULL
@@ -81,11 +84,15 @@ static const char *fault_of(apr_pool_t *pool, const wanted *file, const struct s
         return ida_printf(pool, "%s is no %s", file->path,
                           file->kind == S_IFDIR ? "directory" : "regular file");
     }
-    if (st.st_uid != service->st_uid && !(file->of_root && st.st_uid == 0)) {
+    if (st.st_uid != service->st_uid && !(file->whose == ROOTS_TOO && st.st_uid == 0)) {
         const char *name = user_name(pool, service->st_uid);
         return ida_printf(pool, "%s belongs to %s, the service's files to %s: chown %s:%ld %s",
-                          file->path, user_name(pool, st.st_uid), name, name, (long)service->st_gid,
+                          file->path, user_name(pool, st.st_uid), name, name, (long)group,
                           file->path);
+    }
+    if (file->whose == WRITERS_GROUP && st.st_gid != group) {
+        return ida_printf(pool, "%s has the group %ld, not the writer's: chgrp %ld %s", file->path,
+                          (long)st.st_gid, (long)group, file->path);
     }
     if (S_ISCHR(st.st_mode)) { /* /dev/null: none is wanted */
         return NULL;
@@ -113,13 +120,17 @@ static void look_at_store(check_look *look, const char *path, const struct stat 
                     ? (int)found.gl_pathc
                     : 0;
     for (int i = 0; i < count; i++) {
-        const wanted file = {.path = apr_pstrdup(look->pool, found.gl_pathv[i]),
+        const char *name = apr_pstrdup(look->pool, found.gl_pathv[i]);
+        int gate = strstr(name, ".gate") != NULL,
+            shared = ida_writer_group() != (gid_t)-1 && strncmp(name, path, strlen(path)) == 0;
+        mode_t right = gate ? (shared ? 0660 : 0600) : shared ? 0664 : 0640;
+        const wanted file = {.path = name,
                              .kind = S_IFREG,
-                             .forbidden = S_IRWXO,
-                             .needed = S_IRUSR | S_IWUSR |
-                                       (strstr(found.gl_pathv[i], ".gate") ? 0 : web(S_IRGRP)),
+                             .forbidden = 0777 & ~right,
+                             .needed = shared || web(1) ? right : right & S_IRWXU,
                              .absent_ok = 1,
-                             .remedy = "u+rw,g+r,o="};
+                             .remedy = ida_printf(look->pool, "%o", (unsigned)right),
+                             .whose = shared ? WRITERS_GROUP : SERVICES};
         const char *fault = strncmp(file.path, key, strlen(key)) != 0
                                 ? fault_of(look->pool, &file, service)
                                 : NULL;
@@ -130,21 +141,30 @@ static void look_at_store(check_look *look, const char *path, const struct stat 
     globfree(&found);
 }
 
+static void look_at_writer(check_look *look, const struct stat *service)
+{
+    const char *name = look->config->writer_group, *user = user_name(look->pool, service->st_uid);
+    gid_t group = ida_writer_group();
+    if (strcmp(name, "none") != 0 && group == (gid_t)-1) {
+        check_line(look, "writer_group", "rights", CHECK_WARNING,
+                   ida_printf(look->pool,
+                              "there is no group %s, or httpd's user is in it: a writer that runs "
+                              "as %s can read its secrets (doc/install.md, step 3)",
+                              name, user));
+    } else if (group != (gid_t)-1 && geteuid() != 0 && !group_member(group)) {
+        check_line(look, "writer_group", "rights", CHECK_FAULT,
+                   ida_printf(look->pool,
+                              "%s is not in the group %s, to which it has to give files: usermod "
+                              "-aG %s %s",
+                              user, name, name, user));
+    }
+}
+
 void check_rights(check_look *look)
 {
     const worker_config *config = look->config;
     apr_pool_t *pool = look->pool;
     const char *path = store_sqlite_path(config->store), *folder = folder_of(pool, path);
-    const wanted files[] = {
-        {"configuration", config->file, 0, S_IWGRP | S_IWOTH, 0, 0, "go-w", 1},
-        {"store", folder, S_IFDIR, S_IWOTH, S_IRWXU | web(S_IXGRP), 0, "u+rwx,g+x,o-w", 0},
-        {"spool", config->spool, S_IFDIR, S_IRWXO, S_IRWXU | web(S_IRWXG), !config->spool_given,
-         "ug+rwx,o=", 0},
-        {"seal_key", config->seal_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1, "400", 0},
-        {"audit_key", config->audit_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1, "600", 0},
-        {"audit_signing_key", config->audit_signing_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1,
-         "600", 0},
-    };
     struct stat service = {0};
     if (!service_user(pool, config, &service)) {
         check_line(look, NULL, "store", CHECK_FAULT,
@@ -154,12 +174,30 @@ void check_rights(check_look *look)
                               config->seal_key));
         return;
     }
+    int writer = ida_writer_group() != (gid_t)-1;
+    int readers = writer ? WRITERS_GROUP : SERVICES;
+    mode_t seal = writer ? 0440 : 0400;
+    const char *revisions = ida_printf(pool, "%s" IDA_SEAL_REVISIONS, config->seal_key);
+    const wanted files[] = {
+        {"configuration", config->file, 0, S_IWGRP | S_IWOTH, 0, 0, "go-w", ROOTS_TOO},
+        {"store", folder, S_IFDIR, writer ? S_IRWXO : S_IWOTH, S_IRWXU | web(S_IXGRP), 0,
+         writer ? "u+rwx,g+x,o=" : "u+rwx,g+x,o-w", SERVICES},
+        {"spool", config->spool, S_IFDIR, S_IRWXO, S_IRWXU | web(S_IRWXG), !config->spool_given,
+         "ug+rwx,o=", SERVICES},
+        {"seal_key", config->seal_key, S_IFREG, 0077 & ~seal, seal, 1, writer ? "440" : "400",
+         readers},
+        {"seal_key", revisions, S_IFREG, 0077 & ~seal, seal, 1, writer ? "640" : "600", readers},
+        {"audit_key", config->audit_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1, "600", SERVICES},
+        {"audit_signing_key", config->audit_signing_key, S_IFREG, S_IRWXG | S_IRWXO, S_IRUSR, 1,
+         "600", SERVICES},
+    };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *fault = files[i].path ? fault_of(pool, &files[i], &service) : NULL;
         if (fault) {
             check_line(look, files[i].setting, "rights", CHECK_FAULT, fault);
         }
     }
+    look_at_writer(look, &service);
     if (path) {
         look_at_store(look, path, &service);
     }

@@ -26,6 +26,7 @@ int layout_web_user(const worker_config *config)
                                   : NULL,
                             NULL};
     int known = ida_web_user_set(config->web_user, shared);
+    ida_writer_group_set(config->writer_group);
     apr_pool_destroy(scratch);
     return known;
 }
@@ -68,6 +69,7 @@ ida_kind layout_check(ida_ctx *c, const worker_config *config)
             "runs as another user, name that user with web_user).",
             config->web_user);
     }
+    look(c, "store", store_sqlite_path(config->store), 0);
     look(c, "seal_key", config->seal_key, 1);
     look(c, "audit_key", config->audit_key, 1);
     look(c, "audit_signing_key", config->audit_signing_key, 1);

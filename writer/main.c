@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/build.h"
@@ -64,7 +65,9 @@ int main(int argc, char **argv)
     if (fault) {
         return failed(w, fault);
     }
+    struct stat key;
     w->env.seal_key = w->settings.text[SETTING_SEAL_KEY];
+    w->env.seal_key_is_lent = stat(w->env.seal_key, &key) == 0 && key.st_uid != geteuid();
     zone_init(pool);
     w->callers = ida_callers_make(pool, CALLERS_MAX, 0);
     w->turns = share_make(pool, (share_size){.places = TURNS, .of_company = TURNS_OF_COMPANY});

@@ -67,13 +67,15 @@ static const char *failed(apr_pool_t *pool, const char *what)
 
 const char *settings_become(const writer_settings *s, apr_pool_t *pool)
 {
-    const char *uid = s->text[SETTING_UID], *gid = s->text[SETTING_GID];
-    if (uid && gid) {
+    const char *uid = s->text[SETTING_UID], *gid = s->text[SETTING_GID],
+               *more = s->text[SETTING_MORE];
+    if (uid && gid && more) {
         uid_t user = (uid_t)strtoul(uid, NULL, 10);
-        gid_t group = (gid_t)strtoul(gid, NULL, 10);
+        gid_t group = (gid_t)strtoul(gid, NULL, 10), other = (gid_t)strtoul(more, NULL, 10);
         char *name;
-        int grouped = apr_uid_name_get(&name, user, pool) == APR_SUCCESS ? initgroups(name, group)
-                                                                         : setgroups(0, NULL);
+        int grouped = apr_uid_name_get(&name, user, pool) == APR_SUCCESS
+                          ? initgroups(name, group)
+                          : setgroups(other != 0, &other);
         if (setgid(group) != 0 || grouped != 0 || setuid(user) != 0) {
             return failed(pool, "cannot become the user that writes");
         }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
+
 /* 100,000 tenants with IDs of 64 characters are half of it */
 #define FILE_MAX (32 * 1024 * 1024)
 
@@ -50,7 +52,7 @@ ida_kind ida_beside_read(ida_ctx *c, const ida_beside *file, const char **text)
     if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IWGRP | S_IWOTH))) {
         close(fd);
         return ida_beside_fail(c, file,
-                               "may be written by others than its owner; run: chmod 600 on it.");
+                               "may be written by others than its owner; run: chmod go-w on it.");
     }
     size_t room = status.st_size > 0 && status.st_size < FILE_MAX ? (size_t)status.st_size : 0,
            used = 0;
@@ -65,7 +67,8 @@ ida_kind ida_beside_read(ida_ctx *c, const ida_beside *file, const char **text)
                                                : ida_beside_fail(c, file, "cannot be read whole.");
 }
 
-/* If root creates it, it gets the owner of the key: the worker must be able to read it. */
+/* The group that reads the key reads it too. If root creates it, it gets the owner of the key: the
+ * worker must be able to read it. */
 static ida_kind replace(ida_ctx *c, const ida_beside *file, const char *text,
                         const struct stat *key)
 {
@@ -76,8 +79,9 @@ static ida_kind replace(ida_ctx *c, const ida_beside *file, const char *text,
         return system_fail(c, file, "cannot be written");
     }
     size_t len = strlen(text);
-    int good = (geteuid() != 0 || fchown(fd, key->st_uid, key->st_gid) == 0) &&
-               write(fd, text, len) == (ssize_t)len && fsync(fd) == 0 && rename(fresh, path) == 0;
+    int placed = ida_file_place(fd, 0600 | (key->st_mode & S_IRGRP), key->st_uid, key->st_gid) == 0;
+    int good = placed && write(fd, text, len) == (ssize_t)len && fsync(fd) == 0 &&
+               rename(fresh, path) == 0;
     ida_kind kind = good ? IDA_OK : system_fail(c, file, "cannot be written");
     if (!good) {
         unlink(fresh);

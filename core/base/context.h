@@ -25,6 +25,7 @@ typedef struct ida_env {
     void *baton;
     const char *seal_key; /* file: only sealed tenant documents are followed. NULL: this process
                              only reads, or judges by itself */
+    int seal_key_is_lent; /* 1: another user's, so that nothing can be recorded beside it */
     const struct ida_correlation *correlation; /* of the request that this activity is about; NULL:
                                                   of none. core/base/correlation.h */
     const struct ida_env *lasting;             /* of a copy: the process's own; NULL: this is it */

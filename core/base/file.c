@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,10 +17,33 @@ int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group)
      * the owner finds it set by the other. Only root can give a file away; a group of which the
      * process is not a member cannot be set: then the file keeps the creator's. */
     uid_t to = geteuid() == 0 ? owner : st.st_uid;
-    if ((to != st.st_uid || group != st.st_gid) && fchown(fd, to, group) != 0 && errno != EPERM) {
-        return errno;
+    if ((to != st.st_uid || group != st.st_gid) && fchown(fd, to, group) != 0) {
+        if (errno != EPERM) {
+            return errno;
+        }
+        mode = mode & S_IWGRP ? (mode & ~(mode_t)S_IRWXG) | (mode & S_IRWXO) << 3 : mode;
     }
     return fchmod(fd, mode) == 0 || errno == EPERM ? 0 : errno;
+}
+
+int ida_file_share(const char *path, gid_t group, mode_t mode)
+{
+    struct stat st;
+    char name[32];
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    int error = fstat(fd, &st) != 0 ? errno : !S_ISREG(st.st_mode) || st.st_nlink != 1 ? EPERM : 0;
+    int moves = !error && st.st_gid != group;
+    if ((moves && (chmod(name, st.st_mode & mode) != 0 ||
+                   fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) != 0)) ||
+        (!error && (moves || (st.st_mode & 07777) != mode) && chmod(name, mode) != 0)) {
+        error = errno;
+    }
+    close(fd);
+    return error;
 }
 
 /* 0 or errno. */

@@ -1,5 +1,5 @@
-/* Owns the identity of httpd's user and what the file system allows it. Must not know the
- * content of the files. */
+/* Owns the identity of httpd's user, what the file system allows it, and the group of the writer's
+ * user. Must not know the content of the files. */
 #include "core/base/web_user.h"
 
 #include <apr_strings.h>
@@ -197,4 +197,22 @@ const char *ida_web_user_may(apr_pool_t *pool, const char *path, int secret)
     }
     free(real);
     return how;
+}
+
+static _Atomic gid_t writers = (gid_t)-1;
+
+void ida_writer_group_set(const char *name)
+{
+    struct group entry, *found = NULL;
+    char buffer[16384], *end;
+    gid_t number = (gid_t)strtoul(name, &end, 10);
+    getgrnam_r(name, &entry, buffer, sizeof buffer, &found);
+    atomic_store(&writers, found ? found->gr_gid : *end ? (gid_t)-1 : number);
+}
+
+gid_t ida_writer_group(void)
+{
+    const web_user *u = atomic_load(&known);
+    gid_t group = atomic_load(&writers);
+    return u && in_group(u, group) ? (gid_t)-1 : group;
 }

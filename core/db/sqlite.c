@@ -121,7 +121,7 @@ static void holds(sqlite3_context *call, int count, sqlite3_value **values)
     sqlite3_result_int(call, text && part && memmem(text, text_len, part, part_len));
 }
 
-/* A process that can open the gate can hold it for ever: only the owner may open it. */
+/* A process that can open the gate can hold it for ever: only those who write may open it. */
 static ida_kind open_gate(sqlite_db *s, const sqlite_place *place, ida_ctx *c)
 {
     const char *gate = apr_pstrcat(s->head.pool, s->path, ".gate", NULL);
@@ -218,6 +218,9 @@ static ida_kind open_sqlite(db **out, const char *rest, db_role role, int unchec
     kind = unchecked ? make_wal(s, c) : attach_others(s, c, pool, own);
     if (kind) {
         goto failed;
+    }
+    if (unchecked) {
+        sqlite_settle(s->path, &place, own, pool);
     }
     *out = &s->head;
     return IDA_OK;

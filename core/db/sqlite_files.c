@@ -5,14 +5,20 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/base/web_user.h"
 
-#define MODE 0640  /* of its files: one user writes them, httpd's children read */
+#define MODE 0640 /* of its files: one user writes them, httpd's children read */
+/* Of the main file where the writer has a user of its own: its group writes, httpd's user reads as
+ * one of the others, whom the directory keeps to its own group. */
+#define SHARED 0664
+#define GATE_MODE(mode) ((mode)&S_IWGRP ? 0660 : 0600)
 #define MARK_AT 68 /* where the header of a SQLite file has the program's mark (application_id) */
 
 const char *sqlite_dsn_fault(const char *rest)
@@ -66,23 +72,20 @@ ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c)
                         "chmod g-w,o-w %s.",
                         directory, directory);
     }
-    *place = (sqlite_place){st.st_uid, st.st_gid};
+    *place = (sqlite_place){st.st_uid, st.st_gid, !(st.st_mode & S_IRWXO)};
     return IDA_OK;
 }
 
-/* A store of before: httpd's group could write it. */
-static void take_back(const char *path, apr_pool_t *pool)
+void sqlite_settle(const char *path, const sqlite_place *place, db_file file, apr_pool_t *pool)
 {
-    static const struct {
-        const char *ending;
-        mode_t mode;
-    } parts[] = {{"", MODE}, {"-wal", MODE}, {"-shm", MODE}, {".gate", 0600}};
-    struct stat st;
+    static const char *const parts[] = {"", "-wal", "-shm", ".gate"};
+    gid_t writer = file == DB_MAIN && place->closed ? ida_writer_group() : (gid_t)-1;
+    int shared = writer != (gid_t)-1 && writer != place->group &&
+                 ida_file_share(path, writer, SHARED) == 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const char *part = apr_pstrcat(pool, path, parts[i].ending, NULL);
-        if (stat(part, &st) == 0 && (st.st_mode & S_IWGRP)) {
-            chmod(part, parts[i].mode);
-        }
+        mode_t mode = shared ? SHARED : MODE;
+        ida_file_share(apr_pstrcat(pool, path, parts[i], NULL), shared ? writer : place->group,
+                       i == 3 ? GATE_MODE(mode) : mode);
     }
 }
 
@@ -90,7 +93,6 @@ ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 && errno == EEXIST) {
-        take_back(path, c->pool);
         return IDA_OK;
     }
     int error = fd < 0 ? errno : ida_file_place(fd, MODE, place->owner, place->group);
@@ -105,14 +107,39 @@ ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c)
     return IDA_OK;
 }
 
+/* SQLite, unless root runs it, leaves the group of log and index to the directory: so they are made
+ * here, and those that another program has made get what their file has. Closed before they have
+ * their name, because that frees the locks that another thread has got by it. */
+static int keep_part(apr_pool_t *pool, const char *part, const struct stat *file, mode_t mode)
+{
+    struct stat st;
+    char *fresh = apr_pstrcat(pool, part, ".XXXXXX", NULL);
+    if (stat(part, &st) == 0) {
+        return (st.st_gid == file->st_gid && (st.st_mode & 0777) == mode) ||
+               ida_file_share(part, file->st_gid, mode) == 0;
+    }
+    int fd = mkostemp(fresh, O_CLOEXEC);
+    int made = fd >= 0 && ida_file_place(fd, mode, file->st_uid, file->st_gid) == 0;
+    if (fd >= 0) {
+        close(fd);
+        made = made && link(fresh, part) == 0; /* of two the first wins */
+        unlink(fresh);
+    }
+    return made;
+}
+
 ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c)
 {
-    static const char *const parts[] = {"", "-wal", "-shm"};
-    int makes = access(directory_of(c->pool, path), W_OK) == 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    static const char *const parts[] = {"", "-wal", "-shm", ".gate"};
+    struct stat st;
+    int makes = stat(path, &st) == 0 && access(directory_of(c->pool, path), W_OK) == 0;
+    for (int i = 0; i < 3 + may_write; i++) {
         const char *part = apr_pstrcat(c->pool, path, parts[i], NULL);
-        if (access(part, may_write ? R_OK | W_OK : R_OK) == 0 ||
-            (errno == ENOENT && i > 0 && makes)) {
+        if (i > 0 && makes) {
+            mode_t mode = st.st_mode & 0666;
+            keep_part(c->pool, part, &st, i == 3 ? GATE_MODE(mode) : mode);
+        }
+        if (access(part, may_write ? R_OK | W_OK : R_OK) == 0) {
             continue;
         }
         c->retry_after = 1;
@@ -123,9 +150,9 @@ ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c)
                                                      : "run idadminctl schema upgrade");
         }
         return ida_fail(c, IDA_SERVICE_UNAVAILABLE,
-                        "The file %s of the store cannot be %s by the user with ID %ld: %s. It "
-                        "belongs to the worker's user; httpd's user needs the group of the store's "
-                        "directory, and httpd a restart after it has got it.",
+                        "The file %s of the store cannot be %s by the user with ID %ld: %s. "
+                        "idadminctl doctor names what is wrong; httpd needs a restart after its "
+                        "users have got a group.",
                         part, may_write ? "written" : "read", (long)geteuid(), strerror(errno));
     }
     return IDA_OK;

@@ -12,6 +12,7 @@
 typedef struct sqlite_place {
     uid_t owner;
     gid_t group;
+    int closed; /* to users outside the group */
 } sqlite_place;
 
 const char *sqlite_dsn_fault(const char *rest);
@@ -19,12 +20,13 @@ const char *sqlite_dsn_fault(const char *rest);
 char *sqlite_path(apr_pool_t *pool, const char *path, db_file file);
 char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode);
 ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c);
-/* Makes an empty one when there is none, and takes its group's right to write from one that has it.
- * SQLite would do so with the umask alone; its log and
- * shared memory copy the file's mode, owner and group. */
+/* Makes an empty one when there is none. SQLite would do so with the umask alone. */
 ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c);
-/* Whether this process may use the file with its log and the log's index, which SQLite creates
- * next to it: httpd's user cannot create them and uses those that the worker leaves. */
+/* Gives the main file, its log and its gate to the group of the writer's user, where there is one,
+ * and takes the right to write from every other group. */
+void sqlite_settle(const char *path, const sqlite_place *place, db_file file, apr_pool_t *pool);
+/* Whether this process may use the file with its log, the log's index and, to write, the gate. The
+ * owner makes those that are missing; the two other users use those that the worker leaves. */
 ida_kind sqlite_check(const char *path, db_file file, int may_write, ida_ctx *c);
 /* See db_cache_absent. Also 1 for an empty file, because its creator may have been killed. */
 int sqlite_cache_absent(const char *rest);

@@ -14,9 +14,16 @@
 
 #define SAID_EVERY_MS 60000
 
+/* What a process that the key is lent to has seen before the worker recorded it. */
+static struct {
+    pthread_mutex_t lock;
+    json_t *revisions;
+    _Atomic int64_t changes;
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static ida_beside seen_file(const char *key_file)
 {
-    return (ida_beside){"file of seal revisions", key_file, ".revisions"};
+    return (ida_beside){"file of seal revisions", key_file, IDA_SEAL_REVISIONS};
 }
 
 /* *revisions: empty if the file does not exist yet. Belongs to the pool. */
@@ -45,6 +52,10 @@ ida_kind ida_seal_seen(ida_ctx *c, const char *key_file, const char *tenant, int
     ida_kind kind = ida_beside_read(c, &file, &text);
     kind = kind ? kind : parse(c, &file, text, &revisions);
     *revision = kind ? 0 : revision_in(revisions, tenant);
+    pthread_mutex_lock(&own.lock);
+    int64_t mine = revision_in(own.revisions, tenant);
+    pthread_mutex_unlock(&own.lock);
+    *revision = mine > *revision ? mine : *revision;
     return kind;
 }
 
@@ -72,8 +83,18 @@ ida_kind ida_seal_note(ida_ctx *c, const char *key_file, const char *tenant, int
     note_work work = {&file, tenant, revision};
     int64_t seen;
     ida_kind kind = ida_seal_seen(c, key_file, tenant, &seen);
-    return kind || seen >= revision ? kind /* the usual case takes no lock */
-                                    : ida_beside_update(c, &file, note, &work);
+    if (kind || seen >= revision) {
+        return kind; /* the usual case takes no lock */
+    }
+    if (!c->env->seal_key_is_lent) {
+        return ida_beside_update(c, &file, note, &work);
+    }
+    pthread_mutex_lock(&own.lock);
+    own.revisions = own.revisions ? own.revisions : json_object();
+    json_object_set_new(own.revisions, tenant, json_integer(revision));
+    own.changes++;
+    pthread_mutex_unlock(&own.lock);
+    return IDA_OK;
 }
 
 ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
@@ -104,6 +125,7 @@ ida_kind ida_seal_judge(ida_ctx *c, const char *key_file, const char *tenant,
 
 /* What a judgement rests on. Both files are replaced, never written in place. */
 typedef struct ground {
+    int64_t changes; /* of what this process keeps itself */
     ino_t inode[2];
     struct timespec changed[2];
 } ground;
@@ -121,6 +143,7 @@ static int read_ground(apr_pool_t *pool, const char *key_file, ground *out)
                                  apr_pstrcat(pool, key_file, seen_file(key_file).ending, NULL)};
     struct stat status;
     memset(out, 0, sizeof *out); /* compared with the gaps between its members */
+    out->changes = own.changes;
     for (int i = 0; i < 2; i++) {
         if (stat(files[i], &status) != 0) {
             return 0;

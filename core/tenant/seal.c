@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/digest.h"
+#include "core/base/file.h"
 #include "core/base/key_file.h"
 #include "core/base/secret_path.h"
 #include "core/base/text.h"
@@ -126,7 +127,13 @@ ida_kind ida_tenant_files_check(ida_ctx *c, const ida_tenant *tenant)
 
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group)
 {
-    return ida_key_file_make(c, KEY_NAME, path, "", owner, group);
+    ida_kind kind = ida_key_file_make(c, KEY_NAME, path, "", owner, group);
+    gid_t writer = ida_writer_group();
+    if (!kind && writer != (gid_t)-1) { /* a member's alone to give; doctor tells where it is not */
+        ida_file_share(path, writer, 0440);
+        ida_file_share(apr_pstrcat(c->pool, path, IDA_SEAL_REVISIONS, NULL), writer, 0640);
+    }
+    return kind;
 }
 
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN])

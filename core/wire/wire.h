@@ -61,6 +61,7 @@ typedef enum wire_setting {
     SETTING_SEAL_KEY, /* file */
     SETTING_UID,      /* user to become; absent: unchanged */
     SETTING_GID,
+    SETTING_MORE,     /* group that a user without an account is in besides; 0: none */
     SETTING_RATE_KEY, /* in force where a company has none of its own */
     SETTING_RATE_COMPANY,
     SETTING_ROLES, /* "operator contoso\n"...: the rules that ASKED_RULES counts, from 0 on */

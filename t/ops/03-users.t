@@ -1,6 +1,7 @@
-# Worker and httpd's children run under separate users, and each can open exactly what
-# doc/install.md says, tested under each. Also: readers of the cache without a writer, and a worker
-# that refuses to start if httpd's user could read its secrets.
+# Worker, httpd's children and writer run under separate users, and each can open exactly what
+# doc/install.md says, tested under each, also after each of them was restarted or killed and after a
+# restore. Also: readers of the cache without a worker, and a worker that refuses to start if httpd's
+# user could read its secrets.
 use strict;
 use warnings;
 use utf8;
@@ -9,7 +10,8 @@ use Idadmin::Test qw(json_data json_text run_command secret_file slurp spew temp
 use Idadmin::Test::PostgreSQL ();
 use Idadmin::Test::Stack;
 
-my ($worker_user, $web_user) = (Idadmin::Test::runtime_user(), Idadmin::Test::web_user());
+my ($worker_user, $writer_user, $web_user) = (Idadmin::Test::runtime_user(),
+    Idadmin::Test::writer_user(), Idadmin::Test::web_user());
 plan skip_all => 'only root can run worker and httpd as two users' if $>;
 my (undef, undef, $web_uid, $web_gid) = getpwnam $web_user;
 my $eva = 'eva.berg@nordic.example';
@@ -40,10 +42,52 @@ sub can {
     return $result->{out};
 }
 
+# Each file of the store's directory: what the worker's, httpd's and the writer's user can do.
+my %expected = (
+    'idadmin.key'           => ['rdc',  '', 'r'],
+    'idadmin.key.revisions' => ['rwdc', '', 'r'],
+    'idadmin.key.audit'     => ['rdc',  '', ''],
+    'idadmin.key.audit.heads' => ['rwdc', '', ''],
+    'idadmin.key.signing'   => ['rdc',  '', ''],
+    map({ ("$_.db" => ['rwdc', 'r', 'r'], "$_.db-wal" => ['rwdc', 'r', 'r'],
+    "$_.db-shm" => ['rwdc', 'r', 'r'], "$_.db.gate" => ['rwdc', '', '']) }
+    qw(idadmin-cache idadmin-audit)),
+    map({ ($_ => ['rwdc', 'r', 'rw']) } qw(idadmin.db idadmin.db-wal idadmin.db-shm)),
+    'idadmin.db.gate'       => ['rwdc', '', 'rw'],
+);
+
+# Judged at once: programs that are at work may miss a file while it has another name.
+sub rights {
+    my ($stack, $when) = @_;
+    my $lib   = "$stack->{base}/lib";
+    my @files = grep { -f } glob "$lib/*";
+    my %expected = %expected;
+    # A while after a restore the worker makes it anew.
+    delete $expected{'idadmin.key.audit.heads'} if !-e "$lib/idadmin.key.audit.heads";
+    is_deeply([sort map {s{.*/}{}r} @files], [sort keys %expected],
+        "$when: every file of the store is judged");
+    my %found = map { my $file = $_;
+        (s{.*/}{}r => [map { can($_, $file) } $worker_user, $web_user, $writer_user]) } @files;
+    is_deeply(\%found, \%expected, "$when: each user can do what it should");
+    return;
+}
+
+sub hires {
+    my ($stack, $first) = @_;
+    my $task = $stack->post('/v1/api/user', { firstname => $first, surname => 'Ny' });
+    is($task->{status}, 200, "$first: a write is served") or diag $task->{body};
+    return $stack->wait_task($task->{json}{data}{taskId});
+}
+
 subtest 'who can open what' => sub {
     my $stack = Idadmin::Test::Stack->new(engine => 'sqlite');
     is($stack->get_user($eva)->{status}, 200, 'served');
     my $lib  = "$stack->{base}/lib";
+    my @uids = map { (stat "/proc/$_")[4, 5] } $stack->httpd->writers;
+    is_deeply(\@uids, [($writer_user, $writer_user) x 2], 'the writers are of a user of their own');
+    for my $writer ($stack->httpd->writers) {
+        like(slurp("/proc/$writer/status"), qr/^Groups:.*\b$worker_user\b/m, 'in the store\'s group');
+    }
     my $task = $stack->post('/v1/api/user',
         { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
     is($stack->wait_task($task)->{state}, 'done',
@@ -51,31 +95,94 @@ subtest 'who can open what' => sub {
     ok(within(sub { grep { ($_->{action} // '') eq 'user.create' } @{ $stack->records } }),
         'and has in the audit');
     ok(within(sub { -e "$lib/idadmin.key.audit.heads" }), 'which the verifier has looked at');
-    my %expected = (                         # worker, httpd
-        'idadmin.key'          => ['rdc',  ''],
-        'idadmin.key.revisions' => ['rwdc', ''],
-        'idadmin.key.audit'    => ['rdc', ''],
-        'idadmin.key.audit.heads' => ['rwdc', ''],
-        'idadmin.key.signing'  => ['rdc', ''],
-        map({ ("$_.db" => ['rwdc', 'r'], "$_.db-wal" => ['rwdc', 'r'], "$_.db-shm" => ['rwdc', 'r'],
-        "$_.db.gate" => ['rwdc', '']) } qw(idadmin idadmin-cache idadmin-audit)),
-        '../bind.password'     => ['rwdc', ''],
-    );
     $stack->worker->stop;
-    chmod 0660, glob "$lib/idadmin.db*";    # a store of before the writer
-    $stack->ctl_ok('schema', 'upgrade');
-    is_deeply([sort map { s{.*/}{}r } glob "$lib/*"], [sort grep { !/\// } keys %expected],
-        'every file of the store is judged');
-    for my $name (sort keys %expected) {
-        is(can($worker_user, "$lib/$name"), $expected{$name}[0], "the worker's user and $name");
-        is(can($web_user, "$lib/$name"), $expected{$name}[1], "httpd's user and $name");
+    $stack->httpd->stop;
+    # stores of before the writer, and of before its user
+    for my $mode (0660, 0640) {
+        chmod $mode, glob "$lib/idadmin.db*";
+        chown -1, $worker_user, glob "$lib/idadmin*";
+        chmod 0400, "$lib/idadmin.key";
+        chmod 0600, "$lib/idadmin.key.revisions";
+        $stack->ctl_ok('schema', 'upgrade');
+        rights($stack, sprintf 'after schema upgrade (%04o)', $mode);
     }
+    is(can($_, "$stack->{base}/bind.password"), '', 'a secret') for $web_user, $writer_user;
     is(can($web_user, "$stack->{spool}/x"), 'c', "httpd's user makes segments in the spool");
     my ($segment) = glob "$stack->{spool}/*.audit";
     ok(!defined $segment || (stat $segment)[4] == $web_uid, 'which are its own');
-    $stack->worker->start;
+    is(can($writer_user, "$stack->{spool}/x"), 'c', 'so could the writer, by the same group');
     my ($mode) = map { sprintf '%04o', (stat $_)[2] & 07777 } "$lib/idadmin.key";
-    is($mode, '0400', 'the seal key is read, never written');
+    is($mode, '0440', 'the seal key is read, never written');
+    $stack->worker->start;
+    $stack->httpd->start;
+    my $after = sub {
+        my ($first, $when) = @_;
+        hires($stack, $first);
+        $stack->worker->stop;
+        $stack->httpd->stop;
+        rights($stack, $when);
+        $stack->worker->start;
+        $stack->httpd->start;
+        hires($stack, "${first}x");
+    };
+    $stack->httpd->expect_log(qr/IDA0252|exit signal Killed/);
+    $stack->worker->kill9;
+    $stack->worker->start;
+    kill KILL => $stack->httpd->writers;
+    kill KILL => ($stack->httpd->children)[0];
+    $after->('Anton', 'after worker, writers and a child were killed');
+    $stack->httpd->graceful;
+    $stack->ctl_ok('tenant', 'apply', '-', { stdin => json_text({ companyId => 'nordic',
+        name => 'Nordic' }) });
+    $after->('Berta', 'after a graceful restart and a new document');
+    # The last one to leave takes log and index away; the worker makes them anew.
+    $stack->httpd->stop;
+    $stack->worker->stop;
+    run_command(['sqlite3', "$lib/idadmin.db", 'select 1 from task'], user => $worker_user);
+    ok(!-e "$lib/idadmin.db-wal" && !-e "$lib/idadmin.db-shm", 'a person\'s sqlite3 takes the log');
+    $stack->httpd->expect_log(qr/IDA01\d\d/);
+    $stack->httpd->start;
+    is($stack->post('/v1/api/user', { firstname => 'No', surname => 'Log' },
+        headers => { 'Idempotency-Key' => 'no-log' })->{status}, 503,
+        'without the worker there is no writing');
+    $stack->worker->start;
+    ok(within(sub { $stack->post('/v1/api/user', { firstname => 'No', surname => 'Log' },
+        headers => { 'Idempotency-Key' => 'no-log' })->{status} == 200 }), 'with it there is');
+    $after->('Cecil', 'after the log was made anew');
+    my $kept = tempdir() . '/kept';
+    mkdir $kept or die "$kept: $!\n";
+    Idadmin::Test::give_to($worker_user, $kept);
+    chmod 0700, $kept;
+    $stack->ctl_ok('backup', "$kept/store", '--keys', "$kept/keys");
+    $stack->worker->stop;
+    $stack->httpd->stop;
+    unlink "$lib/idadmin.key";
+    $stack->ctl_ok('restore', "$kept/store", '--keys', "$kept/keys");
+    $stack->ctl_ok('aside', '--remove');
+    $stack->worker->start;
+    $stack->httpd->start;
+    $stack->wait_synced;
+    $after->('David', 'after a restore');
+    $stack->stop;
+};
+
+# httpd's configuration of before: no IdAdminWriter. It takes the writer's user when the store is
+# that user's, else the worker's, and says so.
+subtest 'a writer of before' => sub {
+    my $stack = Idadmin::Test::Stack->new(engine => 'sqlite', httpd => { writer => $worker_user });
+    hires($stack, 'Erik');
+    is_deeply([map { (stat "/proc/$_")[4] } $stack->httpd->writers], [($worker_user) x 2],
+        'the writers are of the worker\'s user');
+    like(slurp($stack->httpd->error_log), qr/:notice\].*the writer runs as #$worker_user, to whom/,
+        'and the log says so');
+    $stack->httpd->stop;
+    chmod 0640, "$stack->{base}/lib/idadmin.db";
+    my $result = $stack->httpd->reconfigure(writer => $writer_user)->configtest;
+    isnt($result->{exit}, 0, 'a writer that may not write');
+    like($result->{err}, qr/IDA0271: IdAdminStore: .*idadmin\.db: Permission denied, for the user of Id/,
+        'is told by httpd -t');
+    $stack->ctl_ok('schema', 'upgrade');
+    is($stack->httpd->configtest->{exit}, 0, 'schema upgrade heals it');
     $stack->stop;
 };
 
@@ -157,7 +264,7 @@ subtest 'readers without a writer' => sub {
 sub advice {
     my ($stack, $lib) = @_;
     my $spool  = $stack->spool;
-    my $config = spew("$stack->{base}/doctor.conf", "spool = $spool\n");
+    my $config = Idadmin::Test::config_file("spool = $spool");
     my $doctor = sub {
         my $json = run_command([Idadmin::Test::program('idadminctl'), 'doctor', '--json',
             '--config', $config, '--store', "sqlite3:$lib/idadmin.db"]);
@@ -169,6 +276,11 @@ sub advice {
     my $key = "$lib/idadmin.key";
     my $seal = slurp($key);
     my @cases = (['the store' => sub { chown 0, 0, "$lib/idadmin.db" }],
+        ['its group' => sub { chown -1, $worker_user, "$lib/idadmin.db" }],
+        ['its mode' => sub { chmod 0640, "$lib/idadmin.db" }],
+        ['the directory' => sub { chmod 02755, $lib }],
+        ['the seal key\'s mode' => sub { chmod 0400, $key }],
+        ['its revisions' => sub { chown -1, 0, "$key.revisions" }],
         ['its cache' => sub { chown 0, 0, "$lib/idadmin-cache.db" }],
         ['its audit' => sub { chmod 0400, "$lib/idadmin-audit.db" }],
         ['the spool' => sub { chown 0, 0, $spool }],
@@ -188,13 +300,17 @@ sub advice {
             unlink $key;
             spew($key, $seal);    # root copies it
             chmod 0600, $key;
+            for (1 .. 2) {    # a group, then a mode
+                run_command([split / /]) for map { $_->{detail} =~ /: (ch\w+ \S+ \S+)$/ } $doctor->();
+            }
             @faults = $doctor->();
         }
         for my $fault (@faults) {
-            my ($command) = $fault->{detail} =~ /: (ch(?:own|mod) \S+ \S+)$/ or next;
+            my ($command) = $fault->{detail} =~ /: (ch(?:own|grp|mod) \S+ \S+)$/ or next;
             is(run_command([split / /, $command])->{exit}, 0, $command);
         }
         is_deeply([map { $_->{detail} } $doctor->()], [], "$what: what it says mends it");
+        rights($stack, $what);
         $stack->worker->start;
         $stack->httpd->start;
         my $client = $stack->httpd->client;
@@ -208,15 +324,17 @@ sub advice {
 subtest 'root makes the store' => sub {
     my $dir = Idadmin::Test::make_layout(store => tempdir() . '/byroot');
     my $ctl = sub { return run_command([Idadmin::Test::program('idadminctl'), @_, '--config',
-        '/dev/null', '--store', "sqlite3:$dir/idadmin.db"]) };
+        Idadmin::Test::config_file(), '--store', "sqlite3:$dir/idadmin.db"]) };
     my $made = $ctl->('schema', 'upgrade');
     is($made->{exit}, 0, 'schema upgrade by root') or diag $made->{err};
     is($ctl->('tenant', 'list')->{exit}, 0, 'tenant list by root');
     my @files = grep { !/\.\.?$/ } glob "$dir/*";
     cmp_ok(scalar @files, '>=', 10, scalar(@files) . ' files');
-    is_deeply([map {s{.*/}{}r}
-        grep { my @s = stat; $s[4] != $worker_user || $s[5] != $worker_user } @files], [],
+    is_deeply([map {s{.*/}{}r} grep { (stat)[4] != $worker_user } @files], [],
         'all of them are the worker\'s');
+    is_deeply([sort map {s{.*/}{}r} grep { (stat)[5] == $writer_user } @files], [sort map
+        {"idadmin.$_"} qw(db db-shm db-wal db.gate key)],
+        'the writer\'s group has those that it needs');
     my $mine = run_command([Idadmin::Test::program('idadminctl'), 'status', '--config', '/dev/null',
         '--store', "sqlite3:$dir/idadmin.db"], user => $worker_user);
     is($mine->{exit}, 0, 'who can use it') or diag $mine->{err};
@@ -282,15 +400,21 @@ subtest 'samples make users and directories' => sub {
     is(run_command([$sysusers, "--root=$root", "$root/samples/idadmin.sysusers"])->{exit}, 0,
         'systemd-sysusers');
     my ($uid, $gid) = slurp("$root/etc/passwd") =~ /^idadmin:x:(\d+):(\d+):/m;
-    like(slurp("$root/etc/group"), qr/^idadmin:x:$gid:www-data$/m, 'httpd\'s user is in the group');
+    my ($writer_uid, $writer_gid)
+        = slurp("$root/etc/passwd") =~ /^idadmin-writer:x:(\d+):(\d+):/m;
+    like(slurp("$root/etc/group"), qr/^idadmin:x:$gid:(?=.*www-data)(?=.*idadmin-writer)/m,
+        'httpd\'s user and the writer\'s are in the group');
+    like(slurp("$root/etc/group"), qr/^idadmin-writer:x:$writer_gid:idadmin$/m,
+        'and the worker\'s alone in that of the writer');
     is(run_command([$tmpfiles, "--root=$root", '--create',
         "$root/samples/idadmin.tmpfiles"])->{exit}, 0, 'systemd-tmpfiles');
     my %made = map { my @s = stat "$root$_";
         ($_ => sprintf '%d:%d %04o', @s[4, 5], $s[2] & 07777) } qw(/var/lib/idadmin
-        /var/lib/idadmin/spool /etc/idadmin /etc/idadmin/secrets);
+        /var/lib/idadmin/spool /etc/idadmin /etc/idadmin/secrets /etc/idadmin/writer);
     is_deeply(\%made, { '/var/lib/idadmin' => "$uid:$gid 2750",
         '/var/lib/idadmin/spool' => "$uid:$gid 2770", '/etc/idadmin' => '0:0 0755',
-        '/etc/idadmin/secrets' => "$uid:$gid 0700" },
+        '/etc/idadmin/secrets' => "$uid:$gid 0700",
+        '/etc/idadmin/writer' => "$writer_uid:$writer_gid 0700" },
         'owners and modes');
     my $page = slurp(Idadmin::Test::src_dir() . '/doc/install.md');
     like($page, qr{^\ *\|\ `/var/lib/idadmin`\ \|\ idadmin:idadmin\ 2750\ }mx,
@@ -443,8 +567,11 @@ subtest 'PostgreSQL' => sub {
     is($stack->wait_task($task)->{state}, 'done', 'two users, one store');
     my ($key, $secret) = ($stack->{seal_key}, "$stack->{base}/bind.password");
     is(can($web_user, $_), '', "httpd's user and $_") for $key, $secret;
+    is_deeply([map { can($writer_user, $_) } $key, "$key.audit", "$key.signing", $secret],
+        ['r', '', '', ''], 'the writer\'s user reads the seal key alone');
     $stack->worker->stop;    # it reads the same files
     for my $file ($key, $secret) {
+        chown -1, $worker_user, $file;
         chmod 0440, $file;
         my $result = $stack->worker->run('--once');
         is($result->{exit}, 1,

@@ -8,10 +8,8 @@ use Idadmin::Test;
 use Idadmin::Test::Httpd ();
 
 my $user = Idadmin::Test::runtime_user();
-my $base = tempdir() . '/faults';
-mkdir $base or die "$base: $!\n";
-mkdir "$base/spool";
-Idadmin::Test::give_to($user, $base, "$base/spool");
+my $base = Idadmin::Test::make_layout(store => tempdir() . '/faults');
+Idadmin::Test::make_layout(spool => "$base/spool");
 my $store = "sqlite3:$base/idadmin.db";
 
 sub ctl {
@@ -20,7 +18,7 @@ sub ctl {
     return run_command([Idadmin::Test::program('idadminctl'), @words], user => $user, %how);
 }
 
-my $made = ctl('schema', 'upgrade', '--config', '/dev/null', '--store', $store);
+my $made = ctl('schema', 'upgrade', '--config', Idadmin::Test::config_file(), '--store', $store);
 is($made->{exit}, 0, 'a store') or BAIL_OUT($made->{err});
 
 # A file of $base with this text: its name.
@@ -29,6 +27,7 @@ sub file { my ($text, $mode) = @_;
     my $name = spew("$base/file" . ++$files, $text);
     chmod $mode // 0600, $name;
     Idadmin::Test::give_to($user, $name);
+    chown -1, Idadmin::Test::writer_user() // -1, $name;    # who reads keys
     return $name }
 
 # What was said to whom: for the table of a report.
@@ -90,12 +89,12 @@ my @httpd = (
         qr/IdAdminSealKey "idadmin\.key": must be a file given from \/ on/],
     ['a seal key that is not there', { seal_key => "$base/none.key" },
         qr/IDA0271: IdAdminSealKey $base\/none\.key: .*does not exist/],
-    ['a seal key of another store', { seal_key => file('5' x 64 . "\n", 0400) },
+    ['a seal key of another store', { seal_key => file('5' x 64 . "\n", 0440) },
         qr/IDA0271: IdAdminSealKey $base\/file\d+: is not the key that the store's tenant/],
     ['a seal key that others can read', { seal_key => file('5' x 64 . "\n", 0644) },
         qr/IDA0271: IdAdminSealKey $base\/file\d+: .*open to other users; run: chmod/],
     ['a writer without a name', { server => 'IdAdminWriter :idadmin' },
-        qr/IdAdminWriter ":idadmin": must be USER or USER:GROUP/],
+        qr/IdAdminWriter ":idadmin": must be USER, USER:GROUP or/],
     ['a relative writer program', { server => 'IdAdminWriterProgram idadmin-writer' },
         qr/IdAdminWriterProgram "idadmin-writer": must be a program given from \/ on/],
     ['a writer program that is not there', { server => "IdAdminWriterProgram $base/writer" },
@@ -160,8 +159,8 @@ sub configtest {
 }
 
 subtest 'httpd -t' => sub {
-    my $sealed = ctl('tenant', 'apply', '-', '--config', '/dev/null', '--store', $store,
-        { stdin => json_text(document(companyId => 'acme')) });
+    my $sealed = ctl('tenant', 'apply', '-', '--config', Idadmin::Test::config_file(), '--store',
+        $store, { stdin => json_text(document(companyId => 'acme')) });
     is($sealed->{exit}, 0, 'a company is sealed under the key') or diag $sealed->{err};
     my $good = configtest();
     is($good->{exit}, 0, 'a configuration without faults') or diag $good->{err};
@@ -269,7 +268,7 @@ my @document = (
 );
 
 subtest 'a tenant document' => sub {
-    my @own = ('--config', '/dev/null', '--store', $store);
+    my @own = ('--config', Idadmin::Test::config_file(), '--store', $store);
     my $good = ctl('tenant', 'apply', '-', '--dry-run', @own, { stdin => json_text(document()) });
     is($good->{exit}, 2, 'one without faults would be taken') or diag $good->{err};
     for my $case (@document) {
@@ -288,7 +287,7 @@ subtest 'a tenant document' => sub {
 # --- the environment ---
 
 subtest 'the environment' => sub {
-    my @own = ('--config', '/dev/null');
+    my @own = ('--config', Idadmin::Test::config_file());
     told('a store of no engine', ctl('status', @own, { env => { IDADMIN_STORE => 'mysql:x' } }),
         qr/\$IDADMIN_STORE: store: must be sqlite3:PATH or pgsql:/);
     told('no zone data', ctl('tenant', 'apply', '-', '--dry-run', @own, '--store', $store,

@@ -1,6 +1,7 @@
 # A process with httpd's user, either another application or a compromised child, cannot write: file
 # modes or roles refuse each attack on the store, no program that httpd starts reaches the writer,
-# and no secret is in a child's memory or open files.
+# and no secret is in a child's memory or open files. A process with the writer's user reads no
+# secret and no key but the seal key, and writes neither audit log nor cache.
 use strict;
 use warnings;
 no warnings 'portable';    # addresses of 64 bits
@@ -17,16 +18,19 @@ my $stack;
 
 # -- the child's hands
 
-# SQL under the child's user and, on PostgreSQL, its role: the error, or undef.
-sub web_sql {
-    my ($statement) = @_;
+# SQL under the user of a child or a writer and, on PostgreSQL, its role: the error, or undef.
+sub web_sql    { return sql_by($web, $stack->{stores}{web}, @_) }
+sub writer_sql { return sql_by(Idadmin::Test::writer_user(), $stack->{stores}{writer}, @_) }
+
+sub sql_by {
+    my ($user, $store, $statement) = @_;
     my $stem   = "$stack->{base}/lib/idadmin";
     my $result = $stack->{postgresql}
         ? run_command([Idadmin::Test::PostgreSQL::bindir() . '/psql', '-X', '-q', '-v',
-            'ON_ERROR_STOP=1', $stack->{stores}{web} =~ s/^pgsql://r, '-c', $statement],
-            user => $web)
+            'ON_ERROR_STOP=1', $store =~ s/^pgsql://r, '-c', $statement],
+            user => $user)
         : run_command(['sqlite3', '-batch', '-bail', '-cmd', '.timeout 5000', "$stem.db"],
-            user => $web, stdin => ".dbconfig no_ckpt_on_close on\nATTACH '$stem-cache.db' AS "
+            user => $user, stdin => ".dbconfig no_ckpt_on_close on\nATTACH '$stem-cache.db' AS "
             . "cache;\nATTACH '$stem-audit.db' AS audit;\n$statement;\n");
     return $result->{exit} ? $result->{err} : undef;
 }
@@ -139,6 +143,27 @@ sub files {
     ok(run_command(['cat', "$lib/idadmin.db.gate"], user => $web)->{exit}, 'nor open a gate');
 }
 
+# What somebody can do who has taken over the writer: he has its user.
+sub writer_is_alone {
+    my $user = Idadmin::Test::writer_user();
+    my $seal = $stack->{seal_key} // "$stack->{base}/lib/idadmin.key";
+    my @uids = map { slurp("/proc/$_/status") =~ /^Uid:\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)$/m }
+        $stack->httpd->writers;
+    is_deeply(\@uids, [($user) x 8], 'the writers are of a user of their own');
+    my $reads = sub { !run_command(['cat', $_[0]], user => $user)->{exit} };
+    ok($reads->($_),  'it reads ' . s{.*/}{}r) for $seal, "$seal.revisions";
+    ok(!$reads->($_), 'not ' . s{.*/}{}r)
+        for "$seal.audit", "$seal.audit.heads", "$seal.signing", "$stack->{base}/bind.password";
+    my $worker = $stack->worker->working;
+    ok(!$reads->("/proc/$worker/$_"), "nor the worker's $_") for qw(mem environ);
+    ok(run_command(['test', '-w', $_], user => $user)->{exit}, 'it cannot write ' . s{.*/}{}r)
+        for $seal, "$stack->{base}/lib";
+    ok(run_command(['kill', '-0', $worker], user => $user)->{exit}, 'nor end the worker');
+    like(writer_sql($_) // 'it was done', qr/permission denied|readonly database/, substr $_, 0, 60)
+        for map { @$_[1 .. $#$_] } grep { $_->[0] =~ /^(?:record|cache)$/ } @recipes;
+    ok(!defined writer_sql('SELECT count(*) FROM cache.directory_user'), 'it reads the cache');
+}
+
 # What the writer has taken from itself.
 sub writer_is_confined {
     for my $writer ($stack->httpd->writers) {
@@ -208,6 +233,7 @@ for_each_stack {
     subtest 'files'                   => \&files;
     subtest 'a program of the server' => \&cgi;
     subtest 'the writer is confined'  => \&writer_is_confined;
+    subtest 'the writer is alone'     => \&writer_is_alone;
 } roles => 1, httpd => { server => "LoadModule cgid_module $modules/mod_cgid.so\n"
         . "CoreDumpDirectory $cgi\n"
         . "ScriptSock cgid.sock\nScriptAlias /cgi/ $cgi/\n"

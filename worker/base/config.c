@@ -208,6 +208,10 @@ static const struct member {
     {"web_user", set_text, offsetof(worker_config, web_user), "NAME", "www-data",
      "user of httpd's children (httpd's directive User): the worker refuses to start under that "
      "user, and where that user can read a secret"},
+    {"writer_group", set_text, offsetof(worker_config, writer_group), "NAME", "idadmin-writer",
+     "group of the user of IdAdminWriter, which `schema upgrade` lets write a SQLite store and "
+     "read "
+     "the seal key: the worker's user must be in it, httpd's must not; none: it has no such user"},
     {"log_level", set_level, offsetof(worker_config, log_level), "LEVEL", "info",
      "error, warn, info or debug; the log goes to standard error"},
     {"log_format", set_log_format, offsetof(worker_config, log_json), "text|json", "text",
@@ -403,6 +407,7 @@ ida_kind worker_config_read(ida_ctx *c, apr_pool_t *pool, const char *file,
                               .stop_timeout = 30000,
                               .log_level = "info",
                               .web_user = "www-data",
+                              .writer_group = "idadmin-writer",
                               .store = store_default_dsn()};
     ida_kind kind = read_file(c, pool, file ? file : IDA_SYSCONFDIR "/idadmin/idadmin.conf",
                               file != NULL, config);

@@ -32,8 +32,9 @@ typedef struct worker_config {
     int64_t stop_timeout;  /* ms */
     const char *smtp_url, *smtp_from;
     const char *smtp_user, *smtp_password_file,
-        *smtp_ca_file;    /* NULL: no sign-in; the system's authorities */
-    const char *web_user; /* user of httpd's children on this node */
+        *smtp_ca_file;        /* NULL: no sign-in; the system's authorities */
+    const char *web_user;     /* user of httpd's children on this node */
+    const char *writer_group; /* of the user of httpd's writer */
     const char *log_level;
     int log_json;
     const char *file; /* the file that was read; NULL when there is none */

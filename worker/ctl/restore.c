@@ -156,9 +156,13 @@ static ida_kind return_file(restore_work *work, const json_t *row, int dry)
     }
     const char *slash = strrchr(path, '/');
     int known = stat(apr_pstrmemdup(ctl->pool, path, (apr_size_t)(slash - path + 1)), &st) == 0;
+    mode_t mode = (mode_t)json_integer_value(json_object_get(row, "mode"));
     int error = ida_file_copy(kept_path(ctl, work->keys_from, name), path,
-                              (mode_t)json_integer_value(json_object_get(row, "mode")) & 0440,
-                              known ? st.st_uid : geteuid(), known ? st.st_gid : getegid());
+                              mode & (key ? 0400 : 0440), known ? st.st_uid : geteuid(),
+                              known ? st.st_gid : getegid());
+    if (!error && strcmp(name, KEPT_SEAL_KEY) == 0) {
+        ida_seal_key_make(ctl->c, path, (uid_t)-1, (gid_t)-1); /* the writer reads it */
+    }
     if (error && key) {
         return ida_fail(ctl->c, IDA_CONFLICT, "%s cannot be written: %s.", path, strerror(error));
     }

@@ -98,16 +98,27 @@ sub free_port {
 
 # -- users
 
-# As root, worker and idadminctl run as one unprivileged user and httpd's children as another, whose
-# group is that of the first, as on a real server; else all run as ourselves. The first is a number
-# without an account: no user needs to be created for a test.
-sub runtime_user {
-    return undef if $> != 0;
-    our $runtime_user //= (grep { !defined getpwuid $_ && !defined getgrgid $_ } 64700 .. 64799)[0]
-        // die "no user ID is free\n";
-    return $runtime_user;
+# As root, worker and idadminctl run as one unprivileged user, httpd's children as another and the
+# writer as a third, as on a real server: both are in the first one's group, and the first is in the
+# writer's. Else all run as ourselves. The first and the third are numbers without an account: no
+# user needs to be created for a test.
+sub runtime_user { return (_free_users())[0] }
+sub writer_user  { return (_free_users())[1] }
+sub web_user     { return $> == 0 ? 'www-data' : undef }
+
+sub _free_users {
+    return (undef, undef) if $> != 0;
+    our @free;
+    @free = (grep { !defined getpwuid $_ && !defined getgrgid $_ } 64700 .. 64799)[0, 1] if !@free;
+    return defined $free[1] ? @free : die "no user ID is free\n";
 }
-sub web_user { return $> == 0 ? 'www-data' : undef }
+
+# Further groups of such a user.
+sub _groups_of {
+    my ($user) = @_;
+    return $user eq runtime_user() ? writer_user()
+        : $user eq web_user() || $user eq writer_user() ? runtime_user() : ();
+}
 
 sub _ids {
     my ($user) = @_;
@@ -120,8 +131,9 @@ sub as_user {
     my ($user) = @_;
     return () if !$user || $> != 0;
     my ($uid, $gid) = _ids($user);
-    return ('setpriv', "--reuid=$uid", "--regid=$gid", $user eq web_user()
-        ? '--groups=' . runtime_user() : '--clear-groups', '--');
+    my ($more) = _groups_of($user);
+    return ('setpriv', "--reuid=$uid", "--regid=$gid",
+        defined $more ? "--groups=$more" : '--clear-groups', '--');
 }
 
 # The same of this process, without a program in between: each costs as much as many a command.
@@ -130,7 +142,7 @@ sub _take_on {
     return if !$user || $> != 0;
     my ($uid, $gid) = _ids($user);
     # a list of the group itself alone is no further group
-    $) = join ' ', $gid, $user eq web_user() ? runtime_user() : $gid;
+    $) = join ' ', $gid, _groups_of($user) || $gid;
     POSIX::setgid($gid) && POSIX::setuid($uid) && $> == $uid or die "to become $user: $!\n";
 }
 
@@ -148,6 +160,19 @@ sub make_layout {
     give_to(runtime_user(), $dir);
     chmod $kind eq 'spool' ? 02770 : 02750, $dir or die "chmod $dir: $!\n";
     return $dir;
+}
+
+# An idadmin.conf that only says who the writer is; more lines.
+sub config_file {
+    my (@lines) = @_;
+    unshift @lines, 'writer_group = ' . (writer_user() // 'none');
+    our %config_files;
+    return $config_files{ join "\n", @lines } //= do {
+        my $file = spew(tempdir() . '/idadmin' . keys(%config_files) . '.conf',
+            join '', map {"$_\n"} @lines);
+        chmod 0644, $file or die "chmod $file: $!\n";
+        $file;
+    };
 }
 
 # A built program; as root a copy, because the checkout may lie where the runtime user cannot go

@@ -1,5 +1,6 @@
 /* Opening, creating and upgrading a store, on both engines: schema and versions, roles and modes
  * of its files, stores that are refused. */
+#include "core/base/web_user.h"
 #include "core/db/migrations.h"
 #include "t/unit/db_setup.h"
 #include "t/unit/setup.h"
@@ -161,6 +162,45 @@ static int mode_of(const char *path, const char *suffix)
     return stat(apr_pstrcat(pool, path, suffix, NULL), &st) == 0 ? (int)(st.st_mode & 07777) : -1;
 }
 
+/* Where the writer has a group of its own, the main file is its, in a directory that others cannot
+ * enter; log, index and gate follow, whoever made them; and back when there is no such group. */
+static void test_writer_group(const char *dsn)
+{
+    static const char *const parts[] = {"", "-wal", "-shm", ".gate"};
+    const char *directory = ida_printf(pool, "%s.writer", dsn + strlen("sqlite3:")),
+               *path = ida_printf(pool, "%s/x.db", directory),
+               *own = ida_printf(pool, "sqlite3:%s", path);
+    struct stat st;
+    mkdir(directory, 0750);
+    for (int round = 0; round < 4; round++) {
+        int shared = round != 0 && round != 3, gone = round == 2;
+        ida_writer_group_set(shared ? "64797" : "none");
+        chmod(directory, round == 3 ? 0755 : 0750);
+        is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "an upgrade");
+        if (gone) { /* as a stranger's program leaves them */
+            is_int(chown(apr_pstrcat(pool, path, "-wal", NULL), (uid_t)-1, getegid()), 0,
+                   "a log of another group");
+            chmod(apr_pstrcat(pool, path, ".gate", NULL), 0600);
+            unlink(apr_pstrcat(pool, path, "-shm", NULL));
+            store *s = store_make(pool, own, DB_REQUEST);
+            is_int(sql(s, fresh(), "SELECT value FROM setting"), IDA_OK, "opened");
+            store_disconnect(s);
+        }
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            mode_t mode = i == 3 ? shared ? 0660 : 0600 : shared ? 0664 : 0640;
+            ok(stat(apr_pstrcat(pool, path, parts[i], NULL), &st) == 0, "x.db%s", parts[i]);
+            is_int(st.st_mode & 07777, mode, "its mode");
+            is_int(st.st_gid, shared ? 64797 : getegid(), "its group");
+        }
+        is_int(mode_of(cache_path(own), ""), 0640, "the cache stays the worker's");
+        ok(stat(cache_path(own), &st) == 0 && st.st_gid == getegid(), "with its group");
+    }
+    ida_writer_group_set("64797");
+    is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "in a directory open to others");
+    is_int(mode_of(path, ""), 0640, "nothing is given");
+    ida_writer_group_set("none");
+}
+
 /* The owner writes, the group reads, whatever the directory's own mode permits. */
 static void test_modes(const char *dsn)
 {
@@ -185,6 +225,9 @@ static void test_modes(const char *dsn)
         chmod(path, 0660);
         is_int(store_schema_upgrade(own, fresh(), NULL), IDA_OK, "upgraded again");
         is_int(mode_of(path, ""), 0640, "what the group could write before it cannot any more");
+    }
+    if (geteuid() == 0) {
+        test_writer_group(dsn);
     }
     mkdir(open, 0700);
     chmod(open, 0770);

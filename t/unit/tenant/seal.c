@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/beside.h"
+#include "core/base/web_user.h"
 #include "core/tenant/value.h"
 #include "t/unit/tenant_documents.h"
 
@@ -187,6 +189,53 @@ static void statements(const char *key_file)
        "without the key nothing is said, and nothing believed");
 }
 
+/* A process that cannot record what it sees: it keeps it itself, and what it judged before counts
+ * no more. */
+static void lent(const char *key_file, const unsigned char *key, const char *canonical)
+{
+    int64_t seen;
+    ida_stored_tenant five = sealed(key, canonical, 15), six = sealed(key, canonical, 16);
+    put_file(apr_pstrcat(pool, key_file, ".revisions", NULL), "{\"contoso\":15}", 0600);
+    env.seal_key_is_lent = 1;
+    for (int i = 0; i < 3; i++) {
+        is_int(followed(key_file, five), IDA_OK, "followed under a lent key");
+    }
+    is_int(followed(key_file, six), IDA_OK, "a newer one");
+    is_int(followed(key_file, five), IDA_INTERNAL_ERROR, "the older one no more");
+    env.seal_key_is_lent = 0;
+    ida_beside file = {"file", key_file, ".revisions"};
+    const char *text = NULL;
+    is_int(ida_beside_read(fresh(), &file, &text), IDA_OK, "the file is read");
+    ok(text && strcmp(text, "{\"contoso\":15}") == 0, "and was not written");
+    is_int(ida_seal_seen(fresh(), key_file, "contoso", &seen), IDA_OK, "asked");
+    is_int(seen, 16, "the newest seen is what it keeps");
+    unlink(apr_pstrcat(pool, key_file, ".revisions", NULL));
+}
+
+/* Where the writer has a group of its own, that reads key and revisions, also those that are made
+ * later, and no other key. */
+static void shared(const char *key_file)
+{
+    struct stat key, record;
+    const char *path = apr_pstrcat(pool, key_file, ".revisions", NULL);
+    if (geteuid() != 0) {
+        return; /* only root can give a file to a group that it is not in */
+    }
+    ida_writer_group_set("64797");
+    is_int(ida_seal_key_make(fresh(), key_file, (uid_t)-1, (gid_t)-1), IDA_OK, "shared");
+    is_int(ida_seal_note(fresh(), key_file, "shared", 99), IDA_OK, "a revision is noted");
+    ok(stat(key_file, &key) == 0 && stat(path, &record) == 0, "both are there");
+    is_int(key.st_gid, 64797, "the key has the group");
+    is_int(key.st_mode & 07777, 0440, "which reads it");
+    is_int(record.st_gid, 64797, "as has the record beside it");
+    is_int(record.st_mode & 07777, 0640, "which it reads too");
+    ida_writer_group_set("no such group");
+    ok(ida_writer_group() == (gid_t)-1, "a group that there is not");
+    unlink(path);
+    is_int(chown(key_file, (uid_t)-1, getegid()), 0, "given back");
+    chmod(key_file, 0400);
+}
+
 /* Revisions that a node stores beside its seal key, so that an old document with a valid seal is
  * not accepted as the present one. */
 static void revisions(const char *key_file, const unsigned char *key)
@@ -227,6 +276,8 @@ static void revisions(const char *key_file, const unsigned char *key)
     unlink(record);
     following(key_file, key, canonical);
     applied_meanwhile(key_file, key, canonical);
+    shared(key_file);
+    lent(key_file, key, canonical);
 }
 
 static void files(void)

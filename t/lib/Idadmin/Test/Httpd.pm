@@ -117,8 +117,8 @@ my @notes = qw(op company user label task);    # of a request, for the access lo
 
 sub _configuration {
     my ($self) = @_;
-    my ($user, $group) = $self->{user} ? ()
-        : (Idadmin::Test::web_user(), Idadmin::Test::runtime_user());
+    my ($user, $group, $writer) = $self->{user} ? () : (Idadmin::Test::web_user(),
+        Idadmin::Test::runtime_user(), $self->{writer} // Idadmin::Test::writer_user());
     my $children = $self->{children} // 3;
     my $threads  = $self->{threads} // 25;
     my $workers  = $children * $threads;
@@ -170,7 +170,7 @@ CONF
         $text .= "IdAdminStore $self->{store}\n" =~ s/^(IdAdminStore )(.* .*)$/$1"$2"/r
             if defined $self->{store};
         $text .= "IdAdminAuditSpool $self->{spool}\n" if defined $self->{spool};
-        $text .= "IdAdminWriter #$group:#$group\n" if $user;
+        $text .= "IdAdminWriter #$writer:#$writer:#$group\n" if $user;
         $text .= 'IdAdminWriterProgram ' . $self->_writer_program . "\n";
         $text .= "IdAdminSealKey \"$self->{seal_key}\"\n" if defined $self->{seal_key};
         $text .= "IdAdminWriterStore \"$self->{writer_store}\"\n" if defined $self->{writer_store};

@@ -18,7 +18,7 @@ sub new {
 sub command {
     my ($self, @more) = @_;
     return [@{ $self->{under} // [] }, Idadmin::Test::program('idadmin-worker'), '--config',
-        '/dev/null', '--store', $self->{store}, '--spool', $self->{spool},
+        Idadmin::Test::config_file(), '--store', $self->{store}, '--spool', $self->{spool},
         '--web-user', Idadmin::Test::web_user() // 'nobody',
         ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] },
         @more];
