@@ -1,7 +1,7 @@
 # Worker, httpd's children and writer run under separate users, and each can open exactly what
-# doc/install.md says, tested under each, also after each of them was restarted or killed and after a
-# restore. Also: readers of the cache without a worker, and a worker that refuses to start if httpd's
-# user could read its secrets.
+# doc/install.md says, tested under each, also after restarts, kills and a restore. Also: readers of
+# the cache without a worker, and a worker that refuses to start if httpd's user could read its
+# secrets.
 use strict;
 use warnings;
 use utf8;
@@ -86,7 +86,8 @@ subtest 'who can open what' => sub {
     my @uids = map { (stat "/proc/$_")[4, 5] } $stack->httpd->writers;
     is_deeply(\@uids, [($writer_user, $writer_user) x 2], 'the writers are of a user of their own');
     for my $writer ($stack->httpd->writers) {
-        like(slurp("/proc/$writer/status"), qr/^Groups:.*\b$worker_user\b/m, 'in the store\'s group');
+        like(slurp("/proc/$writer/status"), qr/^Groups:.*\b$worker_user\b/m,
+            'in the store\'s group');
     }
     my $task = $stack->post('/v1/api/user',
         { firstname => 'Åsa', surname => 'Öberg' })->{json}{data}{taskId};
@@ -179,7 +180,8 @@ subtest 'a writer of before' => sub {
     chmod 0640, "$stack->{base}/lib/idadmin.db";
     my $result = $stack->httpd->reconfigure(writer => $writer_user)->configtest;
     isnt($result->{exit}, 0, 'a writer that may not write');
-    like($result->{err}, qr/IDA0271: IdAdminStore: .*idadmin\.db: Permission denied, for the user of Id/,
+    like($result->{err},
+        qr/IDA0271: IdAdminStore: .*idadmin\.db: Permission denied, for the user of IdAdminWriter/,
         'is told by httpd -t');
     $stack->ctl_ok('schema', 'upgrade');
     is($stack->httpd->configtest->{exit}, 0, 'schema upgrade heals it');
@@ -264,7 +266,7 @@ subtest 'readers without a writer' => sub {
 sub advice {
     my ($stack, $lib) = @_;
     my $spool  = $stack->spool;
-    my $config = Idadmin::Test::config_file("spool = $spool");
+    my $config = Idadmin::Test::Worker::config_file("spool = $spool");
     my $doctor = sub {
         my $json = run_command([Idadmin::Test::program('idadminctl'), 'doctor', '--json',
             '--config', $config, '--store', "sqlite3:$lib/idadmin.db"]);
@@ -301,7 +303,8 @@ sub advice {
             spew($key, $seal);    # root copies it
             chmod 0600, $key;
             for (1 .. 2) {    # a group, then a mode
-                run_command([split / /]) for map { $_->{detail} =~ /: (ch\w+ \S+ \S+)$/ } $doctor->();
+                run_command([split / /])
+                    for map { $_->{detail} =~ /: (ch\w+ \S+ \S+)$/ } $doctor->();
             }
             @faults = $doctor->();
         }
@@ -324,7 +327,7 @@ sub advice {
 subtest 'root makes the store' => sub {
     my $dir = Idadmin::Test::make_layout(store => tempdir() . '/byroot');
     my $ctl = sub { return run_command([Idadmin::Test::program('idadminctl'), @_, '--config',
-        Idadmin::Test::config_file(), '--store', "sqlite3:$dir/idadmin.db"]) };
+        Idadmin::Test::Worker::config_file(), '--store', "sqlite3:$dir/idadmin.db"]) };
     my $made = $ctl->('schema', 'upgrade');
     is($made->{exit}, 0, 'schema upgrade by root') or diag $made->{err};
     is($ctl->('tenant', 'list')->{exit}, 0, 'tenant list by root');

@@ -6,6 +6,7 @@ use utf8;
 use Test::More;
 use Idadmin::Test;
 use Idadmin::Test::Httpd ();
+use Idadmin::Test::Worker ();
 
 my $user = Idadmin::Test::runtime_user();
 my $base = Idadmin::Test::make_layout(store => tempdir() . '/faults');
@@ -18,7 +19,8 @@ sub ctl {
     return run_command([Idadmin::Test::program('idadminctl'), @words], user => $user, %how);
 }
 
-my $made = ctl('schema', 'upgrade', '--config', Idadmin::Test::config_file(), '--store', $store);
+my $config = Idadmin::Test::Worker::config_file();
+my $made   = ctl('schema', 'upgrade', '--config', $config, '--store', $store);
 is($made->{exit}, 0, 'a store') or BAIL_OUT($made->{err});
 
 # A file of $base with this text: its name.
@@ -159,8 +161,8 @@ sub configtest {
 }
 
 subtest 'httpd -t' => sub {
-    my $sealed = ctl('tenant', 'apply', '-', '--config', Idadmin::Test::config_file(), '--store',
-        $store, { stdin => json_text(document(companyId => 'acme')) });
+    my $sealed = ctl('tenant', 'apply', '-', '--config', $config, '--store', $store,
+        { stdin => json_text(document(companyId => 'acme')) });
     is($sealed->{exit}, 0, 'a company is sealed under the key') or diag $sealed->{err};
     my $good = configtest();
     is($good->{exit}, 0, 'a configuration without faults') or diag $good->{err};
@@ -268,7 +270,7 @@ my @document = (
 );
 
 subtest 'a tenant document' => sub {
-    my @own = ('--config', Idadmin::Test::config_file(), '--store', $store);
+    my @own = ('--config', $config, '--store', $store);
     my $good = ctl('tenant', 'apply', '-', '--dry-run', @own, { stdin => json_text(document()) });
     is($good->{exit}, 2, 'one without faults would be taken') or diag $good->{err};
     for my $case (@document) {
@@ -287,7 +289,7 @@ subtest 'a tenant document' => sub {
 # --- the environment ---
 
 subtest 'the environment' => sub {
-    my @own = ('--config', Idadmin::Test::config_file());
+    my @own = ('--config', $config);
     told('a store of no engine', ctl('status', @own, { env => { IDADMIN_STORE => 'mysql:x' } }),
         qr/\$IDADMIN_STORE: store: must be sqlite3:PATH or pgsql:/);
     told('no zone data', ctl('tenant', 'apply', '-', '--dry-run', @own, '--store', $store,

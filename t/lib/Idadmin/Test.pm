@@ -162,19 +162,6 @@ sub make_layout {
     return $dir;
 }
 
-# An idadmin.conf that only says who the writer is; more lines.
-sub config_file {
-    my (@lines) = @_;
-    unshift @lines, 'writer_group = ' . (writer_user() // 'none');
-    our %config_files;
-    return $config_files{ join "\n", @lines } //= do {
-        my $file = spew(tempdir() . '/idadmin' . keys(%config_files) . '.conf',
-            join '', map {"$_\n"} @lines);
-        chmod 0644, $file or die "chmod $file: $!\n";
-        $file;
-    };
-}
-
 # A built program; as root a copy, because the checkout may lie where the runtime user cannot go
 # (/root).
 sub program {

@@ -237,7 +237,7 @@ sub _transactions {
 # Behind the arguments of every idadminctl of this stack.
 sub ctl_options {
     my ($self) = @_;
-    return ('--config', Idadmin::Test::config_file(), '--store', $self->{store},
+    return ('--config', Idadmin::Test::Worker::config_file(), '--store', $self->{store},
         $self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ());
 }
 

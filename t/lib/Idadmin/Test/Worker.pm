@@ -15,10 +15,23 @@ sub new {
     return ($how{start} // 1) ? $self->start : $self;
 }
 
+# An idadmin.conf that only says who the writer is; more lines.
+sub config_file {
+    my (@lines) = @_;
+    unshift @lines, 'writer_group = ' . (Idadmin::Test::writer_user() // 'none');
+    our %config_files;
+    return $config_files{ join "\n", @lines } //= do {
+        my $name = Idadmin::Test::tempdir() . '/idadmin' . keys(%config_files) . '.conf';
+        my $file = Idadmin::Test::spew($name, join '', map {"$_\n"} @lines);
+        chmod 0644, $file or die "chmod $file: $!\n";
+        $file;
+    };
+}
+
 sub command {
     my ($self, @more) = @_;
     return [@{ $self->{under} // [] }, Idadmin::Test::program('idadmin-worker'), '--config',
-        Idadmin::Test::config_file(), '--store', $self->{store}, '--spool', $self->{spool},
+        config_file(), '--store', $self->{store}, '--spool', $self->{spool},
         '--web-user', Idadmin::Test::web_user() // 'nobody',
         ($self->{seal_key} ? ('--seal-key', $self->{seal_key}) : ()), @{ $self->{options} // [] },
         @more];
