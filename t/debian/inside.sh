@@ -82,9 +82,11 @@ quietly apt-get install -qq ./idadmin-console_*.deb
 [ ! -e /etc/apache2/conf-enabled/idadmin.conf ] || fail 'the site was enabled by itself'
 systemctl is-enabled --quiet idadmin-worker && fail 'the service was enabled by itself'
 ok 'nothing is enabled by itself'
-[ "$(stat -c '%U:%G %a' /var/lib/idadmin /var/lib/idadmin/spool /etc/idadmin/secrets | tr '\n' ' ')" = \
-    'idadmin:idadmin 2750 idadmin:idadmin 2770 idadmin:idadmin 700 ' ] || fail 'owners and modes'
+[ "$(stat -c '%U:%G %a' /var/lib/idadmin /var/lib/idadmin/spool /etc/idadmin/secrets /etc/idadmin/writer | tr '\n' ' ')" = \
+    'idadmin:idadmin 2750 idadmin:idadmin 2770 idadmin:idadmin 700 idadmin-writer:idadmin-writer 700 ' ] || fail 'owners and modes'
 id -nG www-data | grep -qw idadmin || fail "httpd's user is not in the group"
+[ "$(id -nG idadmin-writer)" = 'idadmin-writer idadmin' ] || fail 'groups of the writer'
+[ "$(id -nG idadmin)" = 'idadmin idadmin-writer' ] || fail 'groups of the worker'
 ok 'users and directories'
 quietly logrotate -d /etc/logrotate.d/idadmin-worker
 man -w 1 idadminctl 8 idadmin-worker 5 idadmin.conf 5 idadmin-tenant 8 mod_idadmin >/dev/null || fail 'manual pages'
@@ -173,9 +175,26 @@ status_of() { curl -sk -o /dev/null -w '%{http_code}' "https://identity.example.
 [ "$(status_of /v1/openapi.json)" = 200 ] || fail 'the description is served'
 ok 'everything else of the site is refused'
 
-say 'upgraded with work queued'
+writers() { # their user
+    for p in /proc/[0-9]*; do [ "$(cat "$p/comm" 2>/dev/null)" != idadmin-writer ] || stat -c %U "$p"; done | sort -u
+}
+[ "$(writers)" = idadmin-writer ] || fail "the writer runs as $(writers)"
+ok 'the writer has a user of its own'
+
+say 'upgraded with work queued, from a time when the writer was the user of the worker'
 systemctl stop idadmin-worker
 hire Bo Ek
+sed -i '/^IdAdminWriter /d' /etc/apache2/conf-available/idadmin.conf
+apache2ctl stop
+within sh -c '! pidof apache2'
+chgrp idadmin /var/lib/idadmin/idadmin.db* /var/lib/idadmin/idadmin.key*
+chmod 640 /var/lib/idadmin/idadmin.db* && chmod 600 /var/lib/idadmin/*.gate /var/lib/idadmin/*.revisions
+chmod 400 /var/lib/idadmin/idadmin.key
+userdel idadmin-writer
+rm -r /etc/idadmin/writer
+systemctl start apache2
+hire Bea Ek
+[ "$(writers)" = idadmin ] || fail "a writer of before runs as $(writers)"
 systemctl start idadmin-worker --no-block
 cd /t/next
 quietly apt-get install -qq ./*.deb
@@ -184,6 +203,10 @@ idadminctl --version | grep -q 'Debian 0.1.1' || fail 'the upgrade is there'
 grep -q 'IDADMIN_NAME identity.example.com' /etc/apache2/conf-available/idadmin.conf || fail 'the administrator'"'"'s site stays'
 systemctl restart apache2
 within in_directory bo.ek
+within in_directory bea.ek
+[ "$(writers)" = idadmin-writer ] || fail "after the upgrade the writer runs as $(writers)"
+hire Bip Ek
+runuser -u idadmin -- idadminctl doctor | grep rights && fail 'doctor names files'
 within sh -c "runuser -u idadmin -- idadminctl status --json | grep -q '\"version\": \"0.1.0 (Debian 0.1.1)\"'"
 ok 'what was queued is carried out, the worker is of the new version'
 as_idadmin idadminctl audit ingest

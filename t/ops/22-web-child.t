@@ -216,6 +216,33 @@ print "user: ", scalar(getpwuid $>), "\nsockets: $sockets\n";
 print "seen: $seen\nasked: $asked\ntaken: $taken\n";
 CGI
 
+# What AppArmor and SELinux let the writer have; that they accept these files, make check-deb sees.
+subtest 'profiles' => sub {
+    my $text = sub { slurp(Idadmin::Test::src_dir() . "/conf/idadmin.$_[0]")
+            =~ s/\@localstatedir\@/\/var/gr =~ s/\@sysconfdir\@/\/etc/gr };
+    my ($profile) = $text->('apparmor') =~ /^profile idadmin-writer (.*)^\}/ms;
+    my @lines = split /\n/, $profile // '';
+    is_deeply([grep { m{secrets|audit|signing|spool|/\*\*} && !/^ *(?:deny|#|\/usr|owner)/ } @lines],
+        [], 'AppArmor: no line lets it have a secret, a key of the audit or the spool');
+    cmp_ok(scalar(grep {/^ *deny .*(?:secrets|audit,signing|spool)/} @lines), '==', 4,
+        'lines deny each');
+    my $te = $text->('te');
+    my ($both) = $te =~ /^define\(`idadmin_user', `\n(.*?)^'\)/ms;
+    like($both, qr/idadmin_seal_t/, 'SELinux: what worker and writer both have');
+    unlike(join('', $both, grep {/idadmin_writer_t/} split /^/, $te),
+        qr/idadmin_(?:key|secret|spool|conf_t, idadmin_conf)_t/, 'is no secret and no other key');
+    my @labels = $text->('fc') =~ /^(\S+)\s+(?:--\s+)?gen_context\(\w+:\w+:(\w+),/mg;
+    my %wanted = ('/var/lib/idadmin/idadmin.key' => 'seal', '/etc/idadmin/seal.key' => 'seal',
+        map({ ("/var/lib/idadmin/idadmin.key.$_" => 'key', "/etc/idadmin/seal.key.$_" => 'key') }
+        qw(audit audit.heads signing before-1 revisions.before-1)),
+        '/var/lib/idadmin/idadmin.key.revisions' => 'seal', '/etc/idadmin/secrets/x' => 'secret',
+        '/etc/idadmin/writer/pgpass' => 'writer_secret', '/var/lib/idadmin/idadmin.db' => 'store');
+    for my $file (sort keys %wanted) {
+        my @found = grep { $file =~ /^$labels[2 * $_]\z/ } 0 .. $#labels / 2;
+        is(@found ? $labels[2 * $found[-1] + 1] : undef, "idadmin_$wanted{$file}_t", $file);
+    }
+};
+
 my $cgi = tempdir() . '/cgi';
 mkdir $cgi or die "$cgi: $!\n";
 chmod 0755, $cgi;
