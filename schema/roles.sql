@@ -41,7 +41,7 @@ BEGIN
     GRANT INSERT, DELETE, UPDATE (erased_mac) ON audit.record TO idadmin_worker;
     GRANT INSERT, UPDATE, DELETE ON audit.chain, audit.spool_position, audit.chain_key,
         audit.verified TO idadmin_worker;
-    GRANT INSERT, UPDATE (sent, told) ON audit.checkpoint TO idadmin_worker;
+    GRANT INSERT, UPDATE (sent) ON audit.checkpoint TO idadmin_worker;
 
     EXECUTE format('GRANT idadmin_worker TO %I', current_user); -- required to make it the owner of tables, and to upgrade them
     GRANT CREATE ON SCHEMA cache TO idadmin_worker;

@@ -1,4 +1,4 @@
-/* Owns the doctor's look at this machine: users, store, keys, workers, mail and audit receivers.
+/* Owns the doctor's look at this machine: users, store, keys, workers, mail.
  * Must not know companies. */
 #include <openssl/crypto.h>
 #include <string.h>
@@ -11,11 +11,9 @@
 #include "core/store/chain_key.h"
 #include "core/store/checkpoint.h"
 #include "core/store/directory.h"
-#include "worker/checkpoint_hook.h"
 #include "worker/checks.h"
 #include "worker/layout.h"
 #include "worker/send/mail.h"
-#include "worker/send/webhook.h"
 
 static const char *why(const check_look *look, ida_kind kind)
 {
@@ -165,19 +163,5 @@ void check_mail(check_look *look)
         check_end(look, "smtp_url", "mail", ends);
     } else {
         check_judge(look, "smtp_url", "mail", fault, "can be connected to, without TLS");
-    }
-}
-
-void check_audit_webhook(check_look *look)
-{
-    const worker_config *config = look->config;
-    const char *fault = checkpoint_hook_fault(look->pool, config);
-    if (fault) {
-        check_line(look, "audit_webhook", "receiver", CHECK_FAULT, fault);
-    } else if (config->audit_webhook) {
-        const webhook_call call = {.url = config->audit_webhook,
-                                   .ca_file = config->audit_webhook_ca_file,
-                                   .allow_private = 1};
-        check_receiver(look, "audit_webhook", &call);
     }
 }

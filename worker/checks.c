@@ -13,7 +13,6 @@ static const struct {
     {CHECK_MACHINE, check_workers},
     {CHECK_MACHINE, check_database},
     {CHECK_MACHINE, check_mail},
-    {CHECK_MACHINE, check_audit_webhook},
     {CHECK_TENANT | CHECK_DIRECTORY | CHECK_SERVICE, check_secrets},
     {CHECK_TENANT | CHECK_SERVICE, check_zone},
     {CHECK_TENANT, check_api_keys},

@@ -71,7 +71,6 @@ void check_keys(check_look *look);
 void check_workers(check_look *look);
 void check_database(check_look *look); /* check_server.c */
 void check_mail(check_look *look);
-void check_audit_webhook(check_look *look);
 void check_secrets(check_look *look);
 void check_zone(check_look *look);
 void check_api_keys(check_look *look);

@@ -9,7 +9,6 @@
 #include "core/queue/zone_changes.h"
 #include "core/store/chain_key.h"
 #include "core/store/directory.h"
-#include "worker/checkpoint_hook.h"
 #include "worker/connectors.h"
 #include "worker/hold/health.h"
 #include "worker/hold/idle.h"
@@ -300,9 +299,8 @@ housekeeping *housekeep_start(worker *w, takeover *watched, sync_plan *plan, apr
 {
     /* Three threads that probe directories: one company's directories are probed by one at a
      * time. */
-    static const hold_work works[] = {heart_thread,  ingest_thread,         keeper_thread,
-                                      doctor_thread, doctor_thread,         doctor_thread,
-                                      verify_thread, checkpoint_hook_thread};
+    static const hold_work works[] = {heart_thread,  ingest_thread, keeper_thread, doctor_thread,
+                                      doctor_thread, doctor_thread, verify_thread};
     housekeeping *h = apr_pcalloc(pool, sizeof *h);
     h->k = (keeper){.w = w, .watch = watched, .plan = plan};
     int count = heartbeat_alone ? 1 : (int)(sizeof works / sizeof *works);

@@ -73,8 +73,6 @@ ida_kind layout_check(ida_ctx *c, const worker_config *config)
     look(c, "seal_key", config->seal_key, 1);
     look(c, "audit_key", config->audit_key, 1);
     look(c, "audit_signing_key", config->audit_signing_key, 1);
-    look(c, "audit_webhook_secret_file", config->audit_webhook_secret_file, 1);
-    look(c, "audit_webhook_ca_file", config->audit_webhook_ca_file, 0);
     look(c, "smtp_password_file", config->smtp_password_file, 1);
     look(c, "smtp_ca_file", config->smtp_ca_file, 0);
     look(c, "configuration", config->file, 0);

@@ -19,7 +19,6 @@
 #include "worker/base/log.h"
 #include "worker/base/secret.h"
 #include "worker/check.h"
-#include "worker/checkpoint_hook.h"
 #include "worker/hold/crash.h"
 #include "worker/hold/idle.h"
 #include "worker/housekeep.h"
@@ -116,7 +115,6 @@ static ida_kind read_configuration(ida_ctx *c, apr_pool_t *pool, const command_l
 {
     ida_kind kind = worker_config_read(c, pool, line->config_file, line->options, config);
     const char *fault = kind ? NULL : mail_credential_fault(pool, config);
-    fault = kind || fault ? fault : checkpoint_hook_fault(pool, config);
     return fault ? ida_fail(c, IDA_BAD_REQUEST, "%s", fault) : kind;
 }
 

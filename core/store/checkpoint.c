@@ -37,24 +37,10 @@ ida_kind store_checkpoint_unsent(store *s, ida_ctx *c, const audit_checkpoint **
     return read_rows(s, c, STMT_checkpoint_unsent, DB_NONE, list, count);
 }
 
-static ida_kind mark(store *s, ida_ctx *c, db_statement statement, const audit_checkpoint *p)
-{
-    return store_write(s, c, statement, DB_ARGS(DB_T(p->tenant), DB_I(p->number)), NULL);
-}
-
 ida_kind store_checkpoint_sent(store *s, ida_ctx *c, const audit_checkpoint *checkpoint)
 {
-    return mark(s, c, STMT_checkpoint_sent, checkpoint);
-}
-
-ida_kind store_checkpoint_untold(store *s, ida_ctx *c, const audit_checkpoint **list, int *count)
-{
-    return read_rows(s, c, STMT_checkpoint_untold, DB_NONE, list, count);
-}
-
-ida_kind store_checkpoint_told(store *s, ida_ctx *c, const audit_checkpoint *checkpoint)
-{
-    return mark(s, c, STMT_checkpoint_told, checkpoint);
+    return store_write(s, c, STMT_checkpoint_sent,
+                       DB_ARGS(DB_T(checkpoint->tenant), DB_I(checkpoint->number)), NULL);
 }
 
 ida_kind store_chain_next(store *s, ida_ctx *c, const char *tenant, const char **next)

@@ -19,9 +19,6 @@ ida_kind store_checkpoint_newest(store *s, ida_ctx *c, const char *tenant,
 /* Those that have not left the machine yet. */
 ida_kind store_checkpoint_unsent(store *s, ida_ctx *c, const audit_checkpoint **list, int *count);
 ida_kind store_checkpoint_sent(store *s, ida_ctx *c, const audit_checkpoint *checkpoint);
-/* The same of the webhook's receiver; up to 100, those of a tenant by their numbers. */
-ida_kind store_checkpoint_untold(store *s, ida_ctx *c, const audit_checkpoint **list, int *count);
-ida_kind store_checkpoint_told(store *s, ida_ctx *c, const audit_checkpoint *checkpoint);
 /* The next tenant with a chain after `tenant`; NULL: none. */
 ida_kind store_chain_next(store *s, ida_ctx *c, const char *tenant, const char **next);
 

@@ -31,7 +31,7 @@ sub options {
     is($help->{exit}, 0, '--help');
     like($help->{out}, qr/--$_\b/, "--help tells of --$_")
         for qw(config once check store spool seal-key audit-key audit-signing-key
-        audit-checkpoints audit-syslog audit-webhook threads stop-timeout smtp-url smtp-from
+        audit-checkpoints audit-syslog threads stop-timeout smtp-url smtp-from
         smtp-user smtp-password-file smtp-ca-file log-level version);
     for my $case (['--nonsense', 2, qr/unknown option/], ['--threads', 2, qr/--threads wants N/],
         ['argument', 2, qr/no arguments/], ['--threads=0', 1, qr/threads: must be/],

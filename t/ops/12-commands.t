@@ -354,8 +354,6 @@ sub support {
 admin_store = pgsql:host=db user=idadmin password = '$escaped' passfile=$passfile
 smtp_url = smtps://mail.example.com
 smtp_password_file = @{[ $file->(mail => "$secret{mail}\n") ]}
-audit_webhook = https://siem.example.com/hook?token=$secret{query}
-audit_webhook_secret_file = @{[ $file->(hook => "$secret{hook}\n") ]}
 CONF
     my $before = $stack->ctl_ok('tenant', 'show', 'nordic', '--json');
     my $document = Storable::dclone($before);

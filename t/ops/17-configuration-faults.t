@@ -208,8 +208,6 @@ my @conf = (
         qr/log_level: must be error, warn, info or debug/],
     ['a format that there is not', 'log_format = xml', qr/log_format: must be text or json/],
     ['a word that is none', 'audit_syslog = yes', qr/audit_syslog: must be on, off or records/],
-    ['a webhook in clear', 'audit_webhook = http://siem.example',
-        qr/audit_webhook: must begin with https:/],
 );
 
 subtest 'idadmin.conf' => sub {

@@ -286,6 +286,9 @@ sub certificate {
     told(receiver($hook->tls_url($path), caFile => Idadmin::Test::Tls::files()->{ca}));
     $stack->ctl_ok('notification', 'retry', 'nordic', '--all');
     ok(all_told($path, $task), 'with the authority it arrives');
+    my ($line) = grep { $_->{check} eq q(receiver's certificate) }
+        @{ $stack->ctl('doctor', 'nordic', '--json')->{json}{checks} };
+    like($line->{detail}, qr/^expires in \d+ days?, on 20/, 'and the doctor shows the days left');
 }
 
 sub given_up {

@@ -130,12 +130,6 @@ static const char *set_smtp(worker_config *config, size_t offset, const char *va
                                                               : "must name a host";
 }
 
-static const char *set_webhook(worker_config *config, size_t offset, const char *value)
-{
-    const char *fault = ida_rule_webhook_url(NULL, value);
-    return fault ? fault : set_text(config, offset, value);
-}
-
 static const char *set_sender(worker_config *config, size_t offset, const char *value)
 {
     apr_pool_t *scratch;
@@ -178,13 +172,6 @@ static const struct member {
      "on where one listens",
      "whether checkpoints go to the system's log, facility authpriv; on: it is an error when none "
      "listens; records: each audit record as well, with the names of people"},
-    {"audit_webhook", set_webhook, offsetof(worker_config, audit_webhook), "URL", NULL,
-     "webhook that is called with each checkpoint: https, or http to this machine"},
-    {"audit_webhook_secret_file", set_secret, offsetof(worker_config, audit_webhook_secret_file),
-     "FILE", NULL,
-     "secret that signs the calls of audit_webhook (Standard Webhooks), or credential:NAME"},
-    {"audit_webhook_ca_file", set_path, offsetof(worker_config, audit_webhook_ca_file), "FILE",
-     "the system's authorities", "authority that signed the certificate of audit_webhook"},
     {"threads", set_threads, offsetof(worker_config, threads), "N", "4",
      "tasks of one directory that are carried out at the same time, 1 to 64"},
     {"metrics_companies", set_companies, offsetof(worker_config, metrics_companies), "N", "200",

@@ -25,8 +25,6 @@ typedef struct worker_config {
     const char *audit_key, *audit_signing_key;
     const char *audit_checkpoints; /* file that checkpoints are appended to; NULL: none */
     worker_syslog audit_syslog;
-    const char *audit_webhook; /* URL that is called with each; NULL: none */
-    const char *audit_webhook_secret_file, *audit_webhook_ca_file;
     int metrics_companies; /* that have figures of their own, the first ones by ID */
     int threads;           /* 1-64 */
     int64_t stop_timeout;  /* ms */

@@ -129,7 +129,7 @@ const ctl_command ctl_doctor_commands[] = {
      "Look for what is wrong with this installation, and say what to do about each.",
      .help =
          "Checks this machine (users, rights and owners, store, keys held against the store, "
-         "workers, mail, receivers of checkpoints) and each company, or the company ID alone "
+         "workers, mail) and each company, or the company ID alone "
          "(its document, secrets, zone and API keys; each directory's servers, certificates, "
          "bind password, clock, rights and data; groups and receivers that the document names). "
          "Each line is ok, a warning or a fault. Connects to what is configured and changes "

@@ -204,8 +204,6 @@ ida_kind kept_named(ctl_call *ctl, const worker_config *config, store *s, json_t
     note(list, "configuration", config->file);
     note(list, "smtp_password_file", config->smtp_password_file);
     note(list, "smtp_ca_file", config->smtp_ca_file);
-    note(list, "audit_webhook_secret_file", config->audit_webhook_secret_file);
-    note(list, "audit_webhook_ca_file", config->audit_webhook_ca_file);
     for (int i = 0; !kind && i < count; i++) {
         ida_stored_tenant stored;
         kind = store_tenant_document(s, c, ids[i].id, &stored);

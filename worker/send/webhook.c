@@ -164,13 +164,13 @@ static const char *signature_of(apr_pool_t *pool, const webhook_call *call, int6
 {
     size_t len;
     char *secrets = secret_map(SECRET_FILE_MAX);
-    const char *value = NULL, *name = call->secret_name ? call->secret_name : "secretFile";
-    *fault = secrets
-                 ? secret_file_read(pool, name, call->secret_file, secrets, SECRET_FILE_MAX, &len)
-                 : "no memory";
+    const char *value = NULL;
+    *fault = secrets ? secret_file_read(pool, "secretFile", call->secret_file, secrets,
+                                        SECRET_FILE_MAX, &len)
+                     : "no memory";
     if (!*fault) {
         value = webhook_signature(pool, secrets, call->id, at_s, call->body, fault);
-        *fault = *fault ? ida_printf(pool, "%s %s %s", name, call->secret_file, *fault) : NULL;
+        *fault = *fault ? ida_printf(pool, "secretFile %s %s", call->secret_file, *fault) : NULL;
     }
     secret_unmap(secrets, SECRET_FILE_MAX);
     return value;

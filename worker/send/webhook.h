@@ -10,7 +10,6 @@ typedef struct webhook_call {
     const char *url;         /* https, or http to this machine */
     const char *secret_file; /* "whsec_" and base64 of 24 to 64 bytes; several, while one is
                                 replaced by another */
-    const char *secret_name; /* what that setting is called; NULL: secretFile */
     const char *ca_file;     /* NULL: the system's */
     const char *id;          /* webhook-id: the same for every try */
     const char *body;        /* JSON */

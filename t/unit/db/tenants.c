@@ -14,13 +14,13 @@
  * are numbers: a rank, which begins with the tenant's number (core/cache/rank.c), or a segment,
  * which belongs to one tenant. */
 static const char *const across[] = {
-    "audit_chain_next",  "audit_check_due",    "audit_outbox_next",    "checkpoint_unsent",
-    "checkpoint_untold", "directory_held",     "directory_check_next", "idempotency_retain",
-    "queue_head",        "queue_next_zone",    "queue_outlook",        "queue_running",
-    "queue_spread",      "queue_zone_changes", "receiver_due",         "tenant_list",
-    "people_match",      "people_match_count", "people_terms_count",   "place_behind",
-    "place_clear",       "place_further",      "place_shelf",          "segment_cut",
-    "people_idle_few",   "people_holding_few", "people_unmanaged_few", "terms_merge_pays",
+    "audit_chain_next",   "audit_check_due",      "audit_outbox_next",  "checkpoint_unsent",
+    "directory_held",     "directory_check_next", "idempotency_retain", "queue_head",
+    "queue_next_zone",    "queue_outlook",        "queue_running",      "queue_spread",
+    "queue_zone_changes", "receiver_due",         "tenant_list",        "people_match",
+    "people_match_count", "people_terms_count",   "place_behind",       "place_clear",
+    "place_further",      "place_shelf",          "segment_cut",        "people_idle_few",
+    "people_holding_few", "people_unmanaged_few", "terms_merge_pays",
 };
 static int needed[COUNT(across)];
 /* Tables without a tenant: those of the whole store, and those of SQLite's index by rank. */
