@@ -45,7 +45,7 @@ static const struct {
     {"receiver", "correct url and caFile in the tenant document, or start the receiver; its "
                  "certificate is shown by openssl s_client -connect HOST:PORT"},
     {"mail", "correct smtp_url and smtp_ca_file in idadmin.conf, or the server; its certificate is "
-             "shown by openssl s_client -connect HOST:PORT, for smtp:// with -starttls smtp"},
+             "shown by openssl s_client -connect HOST:PORT, behind STARTTLS with -starttls smtp"},
     {"", "doc/directories.md says what the service account needs; doc/troubleshooting.md has each "
          "symptom"},
 };
