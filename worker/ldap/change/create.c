@@ -13,7 +13,6 @@
 #include "worker/ldap/entry/entry.h"
 #include "worker/ldap/entry/find.h"
 #include "worker/ldap/entry/mods.h"
-#include "worker/ldap/entry/recent.h"
 #include "worker/ldap/wire/ad.h"
 #include "worker/ldap/wire/dialect.h"
 #include "worker/ldap/wire/error.h"
@@ -345,9 +344,6 @@ directory_class ld_create(directory *d, apr_pool_t *pool, const directory_create
     if (class == DIRECTORY_OK || (class == DIRECTORY_ALREADY && !create->restored)) {
         directory_class set = ld_password_set(&k, create, a.bare, user);
         class = set ? set : class;
-    }
-    if (class == DIRECTORY_OK) {
-        ld_recent_keep(&k, user);
     }
     if ((class == DIRECTORY_OK || class == DIRECTORY_ALREADY) && a.warnings->nelts) {
         APR_ARRAY_PUSH(a.warnings, const char *) = NULL;

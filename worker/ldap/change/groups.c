@@ -12,7 +12,6 @@
 #include "worker/ldap/entry/entry.h"
 #include "worker/ldap/entry/find.h"
 #include "worker/ldap/entry/mods.h"
-#include "worker/ldap/entry/recent.h"
 #include "worker/ldap/wire/dialect.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/escape.h"
@@ -443,44 +442,15 @@ static int settles(directory_class class)
     return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
 }
 
-/* The DN of an account that this session has just created, if it still exists; NULL: look it up.
- * A server accepts the DN of a missing entry as a member, and the account may have been moved
- * meanwhile. */
-static const char *just_made(ld_call *k, const char *user_id)
-{
-    const char *dn = ld_recent_dn(k, user_id),
-               *uuid = dn ? ld_uuid_canonical(k->pool, user_id) : NULL;
-    const ld_entry *entry = NULL;
-    if (uuid) {
-        ld_read_if(k, dn, ld_id_filter(k->d->dialect, k->pool, uuid), NULL,
-                   "look whether the account is where it was made", &entry);
-    }
-    return entry ? dn : NULL;
-}
-
-/* 1 if members are added to the group by DN. */
-static int names_dns(const directory *d, const ld_entry *group)
-{
-    const ld_links *l = ld_links_of(d, group, NULL);
-    return !l || !l->by_login;
-}
-
-/* One user alone: reads, adds, and reads again if the answer leaves the result open. An account
- * that this session has just created is in no group: it is added without a read. */
+/* One user alone: reads, adds, and reads again if the answer leaves the result open. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
     directory_class last = DIRECTORY_OK;
     const ld_entry *group = NULL;
-    const char *dns[2] = {just_made(k, user_id), NULL};
-    int sent = 0;
-    if (dns[0] && group_by_id(k, group_id, &group) == DIRECTORY_OK && !is_dynamic(k->d, group) &&
-        names_dns(k->d, group)) {
-        last = put_in(k, group, dns);
-        sent = 1;
-    }
-    for (int attempt = 0; !sent || !settles(last); attempt++) {
+    const char *dns[2] = {NULL};
+    for (int attempt = 0; !attempt || !settles(last); attempt++) {
         directory_class class = look_at(k, group_id, user_id, &group, &dns[0]);
-        if (class == DIRECTORY_ALREADY && sent && last != DIRECTORY_ALREADY) {
+        if (class == DIRECTORY_ALREADY && attempt && last != DIRECTORY_ALREADY) {
             return DIRECTORY_OK;
         }
         if (class) {
@@ -493,7 +463,6 @@ static directory_class join(ld_call *k, const char *group_id, const char *user_i
                                  ld_server_url(k->d), group->dn, dns[0]);
         }
         last = put_in(k, group, dns);
-        sent = 1;
     }
     return last;
 }

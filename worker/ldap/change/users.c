@@ -6,7 +6,6 @@
 #include "worker/ldap/entry/entry.h"
 #include "worker/ldap/entry/find.h"
 #include "worker/ldap/entry/mods.h"
-#include "worker/ldap/entry/recent.h"
 #include "worker/ldap/wire/error.h"
 #include "worker/ldap/wire/request.h"
 #include "worker/ldap/wire/session.h"
@@ -27,14 +26,9 @@ directory_class ld_find(directory *d, apr_pool_t *pool, const char *id, const ch
     return id ? ld_user_by_id(&k, id, user) : ld_user_by_upn(&k, upn, user);
 }
 
-/* The account as it is now, and whether it may be changed. One that this session has just
- * created, at `made`, gets its first values without being read: then `user` has only its DN. */
-static directory_class seen(ld_call *k, const char *id, const char *made, directory_user *user)
+/* The account as it is now, and whether it may be changed. */
+static directory_class seen(ld_call *k, const char *id, directory_user *user)
 {
-    if (made) {
-        *user = (directory_user){.dn = made};
-        return DIRECTORY_OK;
-    }
     directory_class class = ld_user_by_id(k, id, user);
     return class ? class : ld_guard(k, user);
 }
@@ -45,10 +39,9 @@ directory_class ld_set_manager(directory *d, apr_pool_t *pool, const char *id,
     ld_call k = ld_call_begin(d, pool, e);
     directory_user user, manager = {0};
     directory_class class;
-    const char *made = manager_upn ? ld_recent_dn(&k, id) : NULL;
     int sent = 0;
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
-        class = seen(&k, id, attempt ? NULL : made, &user);
+        class = seen(&k, id, &user);
         if (class) {
             return class;
         }
@@ -84,9 +77,6 @@ static directory_class photo_shown(ld_call *k, const directory_user *user,
     const char *const attributes[] = {k->d->dialect->photo, NULL};
     const ld_entry *entry;
     *same = 0;
-    if (!user->id) {
-        return DIRECTORY_OK; /* just made: it has none */
-    }
     directory_class class = ld_read(k, user->dn, attributes, "read the photo", &entry);
     const ld_attribute *a = entry ? ld_get(entry, attributes[0]) : NULL;
     *same = !photo ? !a || !a->count
@@ -103,7 +93,6 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id,
     directory_user user;
     directory_class class;
     int sent = 0, same;
-    const char *made = photo ? ld_recent_dn(&k, id) : NULL;
     const char *only = d->dialect->photo_type;
     if (photo && d->dialect->photo_max && len > d->dialect->photo_max) {
         return ld_fail(&k, DIRECTORY_INVALID, "profilePhoto",
@@ -115,7 +104,7 @@ directory_class ld_set_photo(directory *d, apr_pool_t *pool, const char *id,
                        "this directory keeps photos as %s only", d->dialect->photo_type);
     }
     for (int attempt = 0; attempt < LD_ATTEMPTS; attempt++) {
-        class = seen(&k, id, attempt ? NULL : made, &user);
+        class = seen(&k, id, &user);
         class = class ? class : photo_shown(&k, &user, photo, len, &same);
         if (class) {
             return class;

@@ -57,16 +57,6 @@ const char *ld_server_url(const directory *d)
     return d->servers[d->server].url;
 }
 
-void ld_recent_forget(directory *d)
-{
-    if (d->made.pool) {
-        apr_pool_clear(d->made.pool);
-    } else {
-        apr_pool_create(&d->made.pool, d->pool);
-    }
-    d->made.id = d->made.dn = NULL;
-}
-
 void ld_drop(directory *d)
 {
     if (d->ld) {
@@ -83,7 +73,6 @@ void ld_drop(directory *d)
     d->password_grace = -1;
     d->offers_sync = -1;
     d->offers_password = d->offers_post_read = 0;
-    ld_recent_forget(d);
     apr_pool_clear(d->connection);
 }
 

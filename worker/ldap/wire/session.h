@@ -21,13 +21,6 @@ typedef struct ld_server {
     int64_t failed_until; /* monotonic ms; not tried before, unless every server is in that state */
 } ld_server;
 
-/* The account that this session itself made last (worker/ldap/entry/recent.c). */
-typedef struct ld_recent {
-    apr_pool_t *pool;
-    const char *id, *dn;
-    int64_t until; /* monotonic ms */
-} ld_recent;
-
 struct directory {
     const ida_env *env;
     const ida_tenant *tenant;
@@ -66,7 +59,6 @@ struct directory {
     int password_grace;
     const ld_schema *schema; /* read at first use */
     const char *own_key;     /* DN key of our account, after the first query */
-    ld_recent made;
 };
 
 /* One call of the function table: its pool, its error and the one deadline of all its waits. */
@@ -113,7 +105,6 @@ const char *ld_authorities(const directory *d);
  * reason for a refusal; NULL: none. */
 const char *ld_policy_heard(directory *d, LDAPControl **controls);
 const char *ld_server_url(const directory *d);
-void ld_recent_forget(directory *d);
 /* DN key of our account; NULL if the server does not report it (error not set). */
 const char *ld_own_key(ld_call *k);
 
