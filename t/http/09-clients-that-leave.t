@@ -28,7 +28,8 @@ sub writer_program {
 
 sub head { my ($line, $name, %more) = @_;
     my %headers = ($stack->headers('full'), Host => 'x', 'X-Request-Id' => "waits-$name", %more);
-    return join '', "$line HTTP/1.1\r\n", (map {"$_: $headers{$_}\r\n"} sort keys %headers), "\r\n";
+    return join '', "$line HTTP/1.1\r\n", (map {"$_: $headers{$_}\r\n"} sort keys %headers),
+        "\r\n";
 }
 
 sub request { my ($name) = @_;

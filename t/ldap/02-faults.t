@@ -72,6 +72,26 @@ sub reasons {
     like(line($report, 'connect')->{detail}, qr/\Q$none\E/, 'a file of authorities that is none');
 }
 
+# A server that refuses the search for owned groups, for a limit, is not held: nothing else is
+# refused, and the offboarding says what was not looked at.
+sub owners_unknown {
+    my ($stack, $peer) = @_;
+    my $key = $stack->ctl_ok('key', 'create', 'peer', 'hr-peer', '--access', 'full', '--json');
+    $peer->script(rules => [{ on => 'search', filter => 'managedBy', do => 'result', code => 11 }]);
+    my $id = $stack->delete('/v1/api/user', { userPrincipalName => 'person0007@peer.example',
+        time => '00:00' }, key => $key)->{json}{data}{taskId};
+    my ($task, $step);
+    ok(within(sub {
+        $task = $stack->get("/v1/api/task?id=$id", key => $key)->{json}{data}{task};
+        ($step) = grep { $_->{name} eq 'revokeMemberships' } @{ $task->{steps} };
+        $step->{outcome};
+    }), 'memberships are revoked') or diag Idadmin::Test::json_text($task);
+    like(Idadmin::Test::json_text($task->{warnings}),
+        qr/Owned by the account: groups \(not looked at: .*limit/i, 'owners were not looked at');
+    is(row($stack, 'peer')->{held}, undef, 'and the directory is not held');
+    $peer->script;
+}
+
 on_one_engine {
     my ($engine) = @_;
     my $stack = Idadmin::Test::Stack->new(engine => $engine);
@@ -129,6 +149,7 @@ on_one_engine {
         is(row($stack, 'peer')->{users}, 30, "$name: everybody is there");
     }
     is(row($stack, 'nordic')->{held}, undef, 'the other directory was never held');
+    owners_unknown($stack, $peer);
     reasons($stack, $peer);
     $peer->stop;
     $stack->stop;

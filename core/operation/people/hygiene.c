@@ -19,6 +19,8 @@
 #define REQUESTS_MAX 200 /* open requests that are looked at */
 #define OWNED_MAX 10000
 
+typedef ida_kind (*finder)(store *s, ida_ctx *c, cache_report *r, const cache_listed_person **rows);
+
 /* A section of the report. Its positions begin with `now` and the total. */
 typedef struct section {
     ida_page *page;
@@ -26,6 +28,7 @@ typedef struct section {
     ida_ctx *c;
     int64_t now; /* time of the report, the same on all pages */
     cache_report report;
+    finder find; /* of by_name */
 } section;
 
 /* The total in a position: the number, and whether it is a minimum. */
@@ -86,27 +89,16 @@ static ida_kind idle(section *x)
     return kind;
 }
 
-static ida_kind by_name(section *x, ida_kind (*find)(store *s, ida_ctx *c, cache_report *r,
-                                                     const cache_listed_person **rows))
+static ida_kind by_name(section *x)
 {
     const cache_listed_person *rows;
-    ida_kind kind = find(x->s, x->c, &x->report, &rows);
+    ida_kind kind = x->find(x->s, x->c, &x->report, &rows);
     for (int i = 0; takes(x, kind, i); i++) {
         ida_page_add(x->page, idle_row(x, &rows[i]),
                      ida_place("iiss", x->now, coded(x), rows[i].name_key, rows[i].id));
     }
     goes_on(x, 1);
     return kind;
-}
-
-static ida_kind without_manager(section *x)
-{
-    return by_name(x, cache_people_unmanaged);
-}
-
-static ida_kind report_to_leavers(section *x)
-{
-    return by_name(x, cache_people_orphaned);
 }
 
 /* A row of a section that is read as a whole, in the order of its keys. Takes the row over. */
@@ -212,6 +204,7 @@ static const char *const section_names[] = {"staleAccounts",      "emptyGroups",
 
 static const struct {
     ida_kind (*make)(section *x);
+    finder find;
     const char *form; /* of a place in it */
     int sign_ins;     /* 1: needs the directory's record of sign-ins */
     int guests;       /* 1: lists guests, whom not every directory has */
@@ -221,10 +214,10 @@ static const struct {
     {idle, .form = "iiis", .sign_ins = 1},
     {empty_groups, .form = "iiss", .groups = 1},
     {idle, .form = "iiis", .sign_ins = 1, .guests = 1},
-    {without_manager, .form = "iiss"},
+    {by_name, .find = cache_people_unmanaged, .form = "iiss"},
     {disabled_with_access, .form = "iiss"},
     {shared_addresses, .form = "iiss", .if_any = 1},
-    {report_to_leavers, .form = "iiss", .if_any = 1},
+    {by_name, .find = cache_people_orphaned, .form = "iiss", .if_any = 1},
     {undecidable, .form = "iiss", .if_any = 1, .groups = 1},
     {owned_by_leavers, .form = "iiss", .if_any = 1, .groups = 1},
 };
@@ -321,6 +314,7 @@ static ida_kind put_section(ida_call *call, store *s, const cache_freshness *fre
     section x = {.page = page,
                  .s = s,
                  .c = c,
+                 .find = sections[n].find,
                  .now = page->from ? ida_place_number(page->from, 0) : ida_now(c->env)};
     cache_report *r = &x.report;
     *r = (cache_report){.tenant = call->asked->tenant->id,
