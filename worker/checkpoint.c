@@ -64,25 +64,19 @@ static int append(const char *path, const char *text, size_t len)
     return error;
 }
 
-/* The file comes last of the steps that may fail, because each repetition would append the line
- * again. `log`: the system's log is one of the destinations. */
+/* The file comes last, because a repetition must not append the line again; in the log it may stand
+ * twice. `log`: the system's log is one of the destinations. */
 static ida_kind send_one(ida_ctx *c, const worker_config *config, int log,
                          const audit_checkpoint *p)
 {
     const char *line = audit_checkpoint_line(c->pool, p), *where = _PATH_LOG;
-    int error = log ? system_log_silent() : 0;
+    int error = log ? system_log_checkpoint(line) : 0;
     if (!error && config->audit_checkpoints) {
         const char *text = apr_pstrcat(c->pool, line, "\n", NULL);
         where = config->audit_checkpoints;
         error = append(where, text, strlen(text));
     }
-    if (error) {
-        return ida_fail(c, IDA_INTERNAL_ERROR, "%s: %s", where, strerror(error));
-    }
-    if (log) {
-        system_log_checkpoint(line);
-    }
-    return IDA_OK;
+    return error ? ida_fail(c, IDA_INTERNAL_ERROR, "%s: %s", where, strerror(error)) : IDA_OK;
 }
 
 ida_kind checkpoint_send(store *audit, ida_ctx *c, const worker_config *config)

@@ -6,9 +6,9 @@
 #include "core/store/store.h"
 #include "worker/base/config.h"
 
-/* 0, or errno: none listens. syslog() does not report whether a line was accepted. */
+/* 0, or errno: none listens, or it takes no line within a second. */
 int system_log_silent(void);
-void system_log_checkpoint(const char *line);
+int system_log_checkpoint(const char *line);
 
 /* From now on a line for each record that is put into a chain over this handle, or none, as
  * configured. A crash between commit and line costs the lines of one transaction: the next numbers

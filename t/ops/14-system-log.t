@@ -1,5 +1,5 @@
-# Checkpoints of the audit chain and, where that is wished, all records reach the system's log, and an
-# auditor can verify with the copies there.
+# Checkpoints of the audit chain and, where that is wished, all records reach the system's log, and
+# an auditor can verify with the copies there.
 use strict;
 use warnings;
 use utf8;
@@ -162,6 +162,13 @@ sub record_lines {
     is($deaf->{exit}, 0, 'no log listens: records are taken all the same');
     like($deaf->{err}, qr{IDA0425.* from number $first of nordic on: /dev/log: No such file},
         'and it is said which have no line');
+    listen_to_log();
+    my $since = last_of('nordic');
+    my $stuck = logging('records', @ingest, records(600));
+    is($stuck->{exit}, 0, 'a log that stands still: records are taken all the same');
+    is(last_of('nordic'), $since + 600, 'all of them');
+    like($stuck->{err}, qr{IDA0425.* from number \d+ of \w+ on: /dev/log: Connection timed out},
+        'and it is said from which on there is no line');
     listen_to_log();
     my $few = records(3);
     my ($result, @none) = heard(sub { logging('on', @ingest, $few) });
