@@ -222,8 +222,8 @@ subtest 'profiles' => sub {
             =~ s/\@localstatedir\@/\/var/gr =~ s/\@sysconfdir\@/\/etc/gr };
     my ($profile) = $text->('apparmor') =~ /^profile idadmin-writer (.*)^\}/ms;
     my @lines = split /\n/, $profile // '';
-    is_deeply([grep { m{secrets|audit|signing|spool|/\*\*} && !/^ *(?:deny|#|\/usr|owner)/ } @lines],
-        [], 'AppArmor: no line lets it have a secret, a key of the audit or the spool');
+    is_deeply([grep { m{secrets|audit|signing|spool|/\*\*} && !/^ *(?:deny|#|\/usr|owner)/ }
+        @lines], [], 'AppArmor: no line lets it have a secret, a key of the audit or the spool');
     cmp_ok(scalar(grep {/^ *deny .*(?:secrets|audit,signing|spool)/} @lines), '==', 4,
         'lines deny each');
     my $te = $text->('te');
