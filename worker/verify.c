@@ -5,7 +5,7 @@
 
 #include <apr_strings.h>
 
-#include "core/queue/origin.h"
+#include "core/queue/verify.h"
 #include "core/store/chain_check.h"
 #include "worker/checkpoint.h"
 
@@ -35,10 +35,10 @@ static void say(worker *w, const char *tenant, const store_chain_check *before,
     }
 }
 
-static void say_strays(worker *w, const char *tenant, const store_origins *found)
+static void say_strays(worker *w, const char *tenant, const queue_verify *found)
 {
     for (int i = 0; i < found->strays->nelts; i++) {
-        const store_stray *stray = &((const store_stray *)found->strays->elts)[i];
+        const queue_stray *stray = &((const queue_stray *)found->strays->elts)[i];
         const char *of = tenant ? tenant : stray->name;
         ida_log(&w->env, IDA_LOG_ERROR, "IDA0423",
                 "tenant %s: the %s %s: %s; see idadminctl audit verify %s", of, stray->what,
@@ -50,48 +50,36 @@ static void say_strays(worker *w, const char *tenant, const store_origins *found
 static void look_for_companies(hold_thread *t)
 {
     ida_ctx *c = worker_ctx(t->w, t->pool);
-    store_origins found = store_origins_make(t->pool, 0, NULL);
-    if (!store_origins_of_companies(t->main, c, &found)) {
-        say_strays(t->w, NULL, &found);
+    store_chain_walk none = {.to = 0};
+    queue_verify *found = queue_verify_make(c, &none);
+    if (!queue_verify_companies(t->main, c, found)) {
+        say_strays(t->w, NULL, found);
     }
 }
 
-/* Runs once the chain is known to be whole: names tasks and keys without a record in it. Those
- * older than the first look of this machine are not named. */
-static ida_kind look_for_strays(hold_thread *t, ida_ctx *c, const char *tenant, int full,
-                                const store_chain_walk *whole, int64_t since, const char **known,
-                                store_chain_check *out)
+/* After a walk from the beginning that found the chain whole. */
+static ida_kind look_for_strays(hold_thread *t, ida_ctx *c, const char *tenant, queue_verify *found,
+                                store_chain_walk *whole, store_chain_check *out)
 {
-    int64_t seen = whole->anchor ? whole->anchor->number : whole->to,
-            from = full ? whole->foot : seen;
-    store_origins found = store_origins_make(c->pool, since, *known);
-    ida_kind kind = queue_origins_of_runs(t->main, c, tenant, from, whole->to, seen, &found);
-    kind = kind ? kind : store_origins_of_alarms(t->main, c, tenant, from, &found);
-    kind = kind || !full ? kind : store_origins_of_keys(t->main, c, tenant, &found);
-    kind = kind || !full ? kind : queue_origins(t->main, c, tenant, &found);
-    if (!kind) {
-        say_strays(t->w, tenant, &found);
+    ida_kind kind = queue_verify_rows(t->main, c, tenant, found, whole);
+    if (kind) {
+        return kind;
     }
-    if (!kind && (full || found.strays->nelts)) {
-        const store_stray *first = (const store_stray *)found.strays->elts;
-        out->strays = found.strays->nelts;
-        out->stray = out->strays
-                         ? ida_printf(c->pool, "%s %s: %s", first->what, first->name, first->how)
-                         : NULL;
-    }
-    *known = kind || (!full && !found.seen->nelts)
-                 ? *known
-                 : store_origins_known(c->pool, &found, *known, full);
-    return kind;
+    say_strays(t->w, tenant, found);
+    const queue_stray *first = (const queue_stray *)found->strays->elts;
+    out->strays = found->strays->nelts;
+    out->stray = out->strays
+                     ? ida_printf(c->pool, "%s %s: %s", first->what, first->name, first->how)
+                     : NULL;
+    return IDA_OK;
 }
 
 /* Moves the anchor: later chains are compared with what was verified now. If an administrator
  * accepted the chain meanwhile, that anchor stays, and the check that follows uses it. */
 static void hold_fast(worker *w, const char *tenant, const audit_anchor *from,
-                      const store_chain_walk *found, int64_t since, const char *known,
-                      apr_pool_t *pool)
+                      const store_chain_walk *found, apr_pool_t *pool)
 {
-    const audit_anchor to = {found->to, found->foot, found->hash, since, known};
+    const audit_anchor to = {found->to, found->foot, found->hash};
     ida_ctx *c = worker_ctx(w, pool);
     int moved;
     if (audit_anchor_move(c, w->config.audit_key, tenant, from, &to, &moved)) {
@@ -122,27 +110,26 @@ static ida_kind verify(hold_thread *t, ida_ctx *c, const char *tenant,
                before->full_at - begun > STORE_CLOCKS_APART_MS;
     store_chain_walk to = {.to = full ? 0 : anchor->number, .anchor = anchor};
     apr_cpystrn(to.hash, full ? "" : anchor->hash, sizeof to.hash);
+    queue_verify *rows = full ? queue_verify_make(c, &to) : NULL;
     kind = walk(w, t->main, c, tenant, &to);
     if (kind || to.more) {
         return kind; /* not to its end: the next round begins where this one did */
     }
-    say(w, tenant, before, &to);
-    int64_t since = anchor ? anchor->since : begun;
-    const char *known = anchor ? anchor->known : NULL;
     store_chain_check found = {.wished = before->wished,
                                .verified_to = to.to,
                                .hash = to.hash,
                                .full_at = full ? begun : before->full_at,
-                               .broken_at = to.broken,
-                               .reason = to.broken ? to.reason : NULL,
                                .strays = -1};
-    if (!to.broken) {
-        kind = look_for_strays(t, c, tenant, full, &to, since > to.since ? since : to.since, &known,
-                               &found);
+    if (!to.broken && rows) {
+        kind = look_for_strays(t, c, tenant, rows, &to, &found);
+        found.verified_to = to.to;
     }
     if (!kind && !to.broken) {
-        hold_fast(w, tenant, anchor, &to, since, known, c->pool);
+        hold_fast(w, tenant, anchor, &to, c->pool);
     }
+    say(w, tenant, before, &to);
+    found.broken_at = to.broken;
+    found.reason = to.broken ? to.reason : NULL;
     found.verified_at = ida_now(c->env);
     return kind ? kind : store_chain_check_done(t->audit, c, tenant, &found);
 }
@@ -153,10 +140,15 @@ static int look(hold_thread *t)
     worker *w = t->w;
     store_chain_check seen;
     const char *tenant = NULL;
-    int taken = 0;
+    int taken = 0, waits;
     ida_ctx *c = worker_ctx(w, t->pool);
     ida_kind kind = store_chain_check_due(t->main, c, ida_now(c->env) - EVERY_MS, &tenant);
     if (kind || !tenant) {
+        return 0;
+    }
+    /* An acceptance that waits to be chained would be judged without it. */
+    kind = queue_verify_waits(t->main, c, tenant, "audit.accept", &waits);
+    if (kind || waits) {
         return 0;
     }
     kind = store_chain_check_get(t->main, c, tenant, &seen);

@@ -1,5 +1,6 @@
-/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH SINCE KNOWN ...", one for each
- * company, in the order in which they were added. Must not know how a chain is verified. */
+/* Owns the lines of <audit key>.heads: "COMPANY NUMBER FOOT HASH", one for each company, in the
+ * order in which they were added; what older versions wrote behind these is left out. Must not know
+ * how a chain is verified. */
 #include "core/audit/anchor.h"
 
 #include <apr_strings.h>
@@ -10,7 +11,7 @@
 #include "core/base/beside.h"
 
 #define HASH_LEN 64
-#define MEMBERS 5
+#define MEMBERS 4
 
 typedef struct line {
     const char *tenant;
@@ -41,12 +42,10 @@ static int parse_line(char *text, line *out)
     if (count < MEMBERS) {
         return 0;
     }
-    *out = (line){member[0],
-                  {number(member[1]), number(member[2]), member[3], number(member[4]),
-                   member[MEMBERS]}};
+    *out = (line){member[0], {number(member[1]), number(member[2]), member[3]}};
     return *member[0] && out->anchor.number >= 0 && out->anchor.foot >= 0 &&
-           out->anchor.foot <= out->anchor.number && out->anchor.since >= 0 &&
-           strlen(member[3]) == HASH_LEN && strspn(member[3], "0123456789abcdef") == HASH_LEN;
+           out->anchor.foot <= out->anchor.number && strlen(member[3]) == HASH_LEN &&
+           strspn(member[3], "0123456789abcdef") == HASH_LEN;
 }
 
 static ida_kind parse(ida_ctx *c, const ida_beside *file, const char *text,
@@ -128,17 +127,9 @@ typedef struct move_work {
     int *moved;
 } move_work;
 
-static int same_known(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* All members count: an acceptance changes `since` and `known` of an anchor whose chain has not
- * grown. */
 static int same(const audit_anchor *a, const audit_anchor *b)
 {
-    return a->number == b->number && a->foot == b->foot && a->since == b->since &&
-           strcmp(a->hash, b->hash) == 0 && same_known(a->known, b->known);
+    return a->number == b->number && a->foot == b->foot && strcmp(a->hash, b->hash) == 0;
 }
 
 static ida_kind move(ida_ctx *c, const char *text, const char **changed, void *baton)
@@ -156,10 +147,10 @@ static ida_kind move(ida_ctx *c, const char *text, const char **changed, void *b
     apr_array_header_t *out = apr_array_make(c->pool, lines->nelts, sizeof(char *));
     for (int i = 0; i < lines->nelts; i++) {
         const line *one = &((line *)lines->elts)[i];
-        APR_ARRAY_PUSH(out, const char *) = ida_printf(
-            c->pool, "%s %lld %lld %s %lld%s%s\n", one->tenant, (long long)one->anchor.number,
-            (long long)one->anchor.foot, one->anchor.hash, (long long)one->anchor.since,
-            one->anchor.known ? " " : "", one->anchor.known ? one->anchor.known : "");
+        APR_ARRAY_PUSH(out, const char *) = ida_printf(c->pool, "%s %lld %lld %s\n", one->tenant,
+                                                       (long long)one->anchor.number,
+                                                       (long long)one->anchor.foot,
+                                                       one->anchor.hash);
     }
     *changed = apr_array_pstrcat(c->pool, out, 0);
     return IDA_OK;

@@ -10,10 +10,6 @@
 typedef struct audit_anchor {
     int64_t number, foot; /* of the last record that was verified; of the one before the first */
     const char *hash;     /* of record `number` */
-    int64_t since;        /* ms: when this machine began to look after the chain */
-    /* Entries separated by spaces: keys and tasks that existed at the last check, whose records
-     * may be gone at the next one. NULL: not checked yet. */
-    const char *known;
 } audit_anchor;
 
 /* *anchor NULL: the file says nothing of the company; *there 0: nor is there a file. Refuses a file

@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/audit/marks.h"
 #include "core/base/correlation.h"
 #include "core/base/json.h"
 #include "core/base/key.h"
@@ -36,6 +37,7 @@ static const struct {
     {"detail", offsetof(audit_record, detail), 0, 1, 0},
     {"address", offsetof(audit_record, address), 0, 0, 64},
     {"correlation", offsetof(audit_record, correlation), 0, 0, IDA_CORRELATION_MAX},
+    {"marks", offsetof(audit_record, marks), 0, 0, AUDIT_MARKS_MAX},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 #define CUT_RANKS 8

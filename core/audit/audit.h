@@ -27,6 +27,7 @@ typedef struct audit_record {
     const char *detail;      /* NULL when none */
     const char *address;     /* of the client, IPv4 or IPv6; NULL when none, or of several */
     const char *correlation; /* the request's identity; NULL when none */
+    const char *marks;       /* of the rows that it changed (marks.h); NULL when none */
 } audit_record;
 
 typedef struct audit_row {

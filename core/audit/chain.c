@@ -5,8 +5,8 @@
 #include "core/base/digest.h"
 #include "core/base/text.h"
 
-/* additional parts of a record under a key, at the end */
-#define KEYED_PARTS 3
+#define UNKEYED_PARTS 8  /* of a record from before there were keys */
+#define PERSONAL_PARTS 8 /* that each record has, with the salt */
 
 const char audit_genesis[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -63,9 +63,13 @@ char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record
                            record->parameters,
                            record->detail,
                            record->address,
-                           record->correlation};
-    size_t absent = record->correlation ? 0 : record->address ? 1 : 2;
-    return hash_of(pool, parts, sizeof parts / sizeof *parts - absent);
+                           record->correlation,
+                           record->marks && *record->marks ? record->marks : NULL};
+    size_t count = sizeof parts / sizeof *parts;
+    while (count > PERSONAL_PARTS && !parts[count - 1]) {
+        count--;
+    }
+    return hash_of(pool, parts, count);
 }
 
 char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_link *link)
@@ -81,9 +85,10 @@ char *audit_chain_hash(apr_pool_t *pool, const audit_secret *key, const audit_li
                            link->personal_hash,
                            "record",
                            link->question ? "1" : "0",
-                           link->next_key};
-    size_t count = sizeof parts / sizeof *parts;
-    return key ? mac_of(pool, key, parts, count) : hash_of(pool, parts, count - KEYED_PARTS);
+                           link->next_key,
+                           link->marks};
+    size_t count = sizeof parts / sizeof *parts - !link->marks;
+    return key ? mac_of(pool, key, parts, count) : hash_of(pool, parts, UNKEYED_PARTS);
 }
 
 char *audit_head_mac(apr_pool_t *pool, const audit_secret *key, const audit_head *head)

@@ -18,6 +18,7 @@ typedef struct audit_link {
     int question;         /* audit_is_question, stored because after an erasure it can no longer
                              be computed */
     const char *next_key; /* name of the key of the records after this one; NULL: the same */
+    const char *marks;    /* audit_marks_bare; NULL: the record is older than marks */
 } audit_link;
 
 /* The two ends of a chain: the last record, and the one before the first that retention left. */
@@ -30,8 +31,8 @@ typedef struct audit_head {
 } audit_head;
 
 /* Hex SHA-256 of the personal part: actor, label, action, target, endpoint, parameters, detail, and
- * then address and correlation, of which those at the end that are absent are left out (older
- * records have none). salt is hex. */
+ * then address, correlation and marks, of which those at the end that are absent are left out
+ * (older records have none). salt is hex. */
 char *audit_personal_hash(apr_pool_t *pool, const char *salt, const audit_record *record);
 /* Hex HMAC-SHA-256 under the key; `key` NULL: the SHA-256 of records from before there were keys.
  */

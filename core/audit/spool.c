@@ -49,9 +49,11 @@ int audit_spool_is_over(const char *name, int64_t now_ms)
 
 int audit_spool_may_hold(const audit_record *record)
 {
-    return strcmp(record->category, AUDIT_SPOOL_CATEGORY) == 0 ||
-           (strcmp(record->category, "portal") == 0 && record->endpoint &&
-            strncmp(record->endpoint, AUDIT_CONSOLE_ENDPOINT, strlen(AUDIT_CONSOLE_ENDPOINT)) == 0);
+    int of_api = strcmp(record->category, AUDIT_SPOOL_CATEGORY) == 0;
+    int of_console = strcmp(record->category, "portal") == 0 && record->endpoint &&
+                     strncmp(record->endpoint, AUDIT_CONSOLE_ENDPOINT,
+                             strlen(AUDIT_CONSOLE_ENDPOINT)) == 0;
+    return (of_api || of_console) && !record->marks;
 }
 
 size_t audit_spool_frame(const char *json, size_t len, char out[AUDIT_MAX])

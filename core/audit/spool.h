@@ -41,7 +41,8 @@
 #define AUDIT_CONSOLE_ENDPOINT "console " /* what the console's endpoints begin with */
 
 /* Whether httpd can have written the record: about its API in its own category, about the
- * console, which is httpd's too, as `portal` with the console's endpoint. */
+ * console, which is httpd's too, as `portal` with the console's endpoint. It changes nothing, so
+ * its records have no marks. */
 int audit_spool_may_hold(const audit_record *record);
 #define AUDIT_SPOOL_SUFFIX ".audit"
 #define AUDIT_SPOOL_NAME_SIZE 24 /* bytes of a segment name with its terminator, rounded up */

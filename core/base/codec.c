@@ -87,6 +87,8 @@ unsigned char *ida_unhex(apr_pool_t *pool, const char *hex, size_t *len)
 
 char *ida_base62(apr_pool_t *pool, const unsigned char *bytes, size_t len, size_t digits)
 {
+#define TIME_DIGITS 10 /* of an ID */
+
     static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     unsigned char *number = apr_pmemdup(pool, bytes, len);
     char *out = apr_palloc(pool, digits + 1);
@@ -142,8 +144,8 @@ char *ida_new_id_after(apr_pool_t *pool, const ida_env *env, const char *other)
     if (!other || strlen(other) != strlen(id) || strcmp(id, other) > 0) {
         return id;
     }
-    memcpy(id, other, strlen(id));
-    for (size_t d = strlen(id); d-- > 0;) {
+    memcpy(id, other, TIME_DIGITS); /* and the next millisecond; the rest stays random */
+    for (size_t d = TIME_DIGITS; d-- > 0;) {
         const char *at = strchr(alphabet, id[d]);
         id[d] = at && at[1] ? at[1] : alphabet[0];
         if (at && at[1]) {
@@ -184,7 +186,7 @@ char *ida_new_id(apr_pool_t *pool, const ida_env *env)
 int64_t ida_id_time(const char *id)
 {
     int64_t at = 0;
-    for (int d = 0; d < 10; d++) { /* 3 and 9 times 5 bits */
+    for (int d = 0; d < TIME_DIGITS; d++) { /* 3 and 9 times 5 bits */
         const char *digit = id[d] ? strchr(alphabet, id[d]) : NULL;
         if (!digit) {
             return -1;

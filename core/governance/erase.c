@@ -357,8 +357,8 @@ static int has_pair(ida_ctx *c, const governance_traces *t, const char *folded)
 
 int governance_erase_is_about(ida_ctx *c, const governance_traces *t, const audit_record *r)
 {
-    const char *const parts[] = {r->actor,    r->label,      r->target,
-                                 r->endpoint, r->parameters, r->detail};
+    const char *const parts[] = {r->actor,      r->label,  r->target, r->endpoint,
+                                 r->parameters, r->detail, r->marks};
     const char *all = "";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         all = parts[i] ? apr_pstrcat(c->pool, all, "\n", parts[i], NULL) : all;
@@ -385,7 +385,7 @@ int governance_erase_is_about(ida_ctx *c, const governance_traces *t, const audi
 
 typedef struct audit_work {
     const char *tenant;
-    int64_t concerned[AUDIT_PAGE]; /* numbers of records */
+    store_erased concerned[AUDIT_PAGE];
     int count;
 } audit_work;
 
@@ -411,10 +411,11 @@ static ida_kind erase_page(store *s, ida_ctx *c, const governance_traces *traces
                                      .target = row->target.text,
                                      .endpoint = row->endpoint.text,
                                      .parameters = row->parameters.text,
-                                     .detail = row->detail.text};
+                                     .detail = row->detail.text,
+                                     .marks = row->marks.text};
         *after = row->seq.number;
         if (governance_erase_is_about(c, traces, &record)) {
-            w.concerned[w.count++] = *after;
+            w.concerned[w.count++] = (store_erased){*after, row->marks.text};
         }
     }
     *more = !kind && r.rows == AUDIT_PAGE;

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/governance/erase.h"
 #include "core/queue/inner.h"
+#include "core/queue/mark.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 
@@ -97,6 +98,9 @@ static ida_kind clean_place(store *s, ida_ctx *c, const governance_traces *t, co
                                        DB_T(row->owner.text), DB_T(row->part.text),
                                        DB_T(t->tenant)),
                                NULL);
+            if (!kind && p->see == STMT_erase_see_payload) {
+                kind = queue_mark(s, c, t->tenant, row->owner.text, QUEUE_MARK_PAYLOAD, 0);
+            }
             (*count)++;
         }
     }
@@ -135,6 +139,10 @@ static ida_kind own_rows(store *s, ida_ctx *c, const governance_traces *t, gover
         if (!kind && works[i].counted) {
             *works[i].counted = r.changes;
         }
+    }
+    for (int i = 0; !kind && i < t->task_count; i++) {
+        kind = queue_mark(s, c, t->tenant, t->task_list[i],
+                          QUEUE_MARK_PAYLOAD | QUEUE_MARK_MEMBERSHIPS, 0);
     }
     return kind;
 }

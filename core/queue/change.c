@@ -6,6 +6,7 @@
 #include "core/queue/brake.h"
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
+#include "core/queue/mark.h"
 #include "core/queue/workflow.h"
 #include "core/store/tenant.h"
 
@@ -90,6 +91,7 @@ static ida_kind move(store *s, ida_ctx *c, void *baton)
                        DB_ARGS(DB_T(t->tenant), DB_T(t->id), DB_T(t->due->date), DB_T(t->due->time),
                                DB_T(t->due->zone), DB_I(t->due->at_ms)),
                        NULL);
+    kind = kind ? kind : queue_mark(s, c, t->tenant, t->id, QUEUE_MARK_DUE, 0);
     if (!kind && t->payload) {
         kind = queue_task_put_payload(s, c, task, t->payload);
     }

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/model/payload.h"
 #include "core/queue/inner.h"
+#include "core/queue/mark.h"
 #include "core/store/rows.h"
 #include "core/store/tenant.h"
 #include "core/tenant/naming.h"
@@ -241,11 +242,17 @@ static ida_kind payload_fits(store *s, ida_ctx *c, const ida_task *t, size_t byt
                     (long long)((used + 1048575) / 1048576), (long long)tenant->queued_megabytes);
 }
 
-ida_kind queue_task_put_payload(store *s, ida_ctx *c, const ida_task *task, const char *payload)
+static ida_kind put_payload(store *s, ida_ctx *c, const ida_task *task, const char *payload)
 {
     return store_write(
         s, c, STMT_task_payload_set,
         DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_T(payload), DB_I(strlen(payload))), NULL);
+}
+
+ida_kind queue_task_put_payload(store *s, ida_ctx *c, const ida_task *task, const char *payload)
+{
+    ida_kind kind = put_payload(s, c, task, payload);
+    return kind ? kind : queue_mark(s, c, task->tenant, task->id, QUEUE_MARK_PAYLOAD, 0);
 }
 
 ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int untold)
@@ -262,7 +269,7 @@ ida_kind queue_task_drop_photo(store *s, ida_ctx *c, const ida_task *task, int u
     if (untold) {
         json_object_set_new(payload, IDA_PHOTO_LEFT, json_true());
     }
-    return queue_task_put_payload(s, c, task, ida_json_text(c->pool, payload));
+    return put_payload(s, c, task, ida_json_text(c->pool, payload));
 }
 
 static ida_kind insert(store *s, ida_ctx *c, void *baton)
@@ -298,6 +305,7 @@ static ida_kind insert(store *s, ida_ctx *c, void *baton)
     if (!kind && t->seat) {
         kind = store_write(s, c, STMT_seat_count, DB_ARGS(DB_T(t->tenant), DB_I(1)), NULL);
     }
+    kind = kind ? kind : queue_mark(s, c, t->tenant, t->id, QUEUE_MARK_MADE, 0);
     return kind ? kind : store_notify(s, c, QUEUE_CHANNEL);
 }
 

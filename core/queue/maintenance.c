@@ -2,6 +2,7 @@
  * tasks. */
 #include "core/queue/claim.h"
 #include "core/queue/inner.h"
+#include "core/queue/mark.h"
 #include "core/store/tenant.h"
 
 ida_kind queue_next_zone(store *s, ida_ctx *c, const char *after, const char **zone)
@@ -36,6 +37,7 @@ ida_kind queue_set_due(store *s, ida_ctx *c, const ida_task *task, int64_t due_a
     ida_kind kind = store_write(
         s, c, STMT_queue_set_due,
         DB_ARGS(DB_T(task->tenant), DB_T(task->id), DB_I(task->due_at), DB_I(due_at)), &r);
+    kind = kind || !r.changes ? kind : queue_mark(s, c, task->tenant, task->id, QUEUE_MARK_DUE, 0);
     return kind || r.changes
                ? kind
                : ida_fail(c, IDA_CONFLICT, "Task %s was moved or started meanwhile.", task->id);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/queue/claim.h"
+#include "core/queue/mark.h"
 #include "core/queue/revoked.h"
 #include "core/store/rows.h"
 #include "core/tenant/shape.h"
@@ -63,17 +64,27 @@ typedef struct finding {
     int count;
 } finding;
 
-/* Checks the fence by a change that changes nothing. */
-static ida_kind fence(store *s, ida_ctx *c, const ida_task *task)
+/* Checks the fence by a change that changes nothing. *before: digest of the memberships. */
+static ida_kind fence(store *s, ida_ctx *c, const ida_task *task, uint64_t *before)
 {
     static const queue_task_change nothing;
-    return queue_change(s, c, task, &nothing);
+    audit_mark now;
+    ida_kind kind = queue_change(s, c, task, &nothing);
+    kind = kind ? kind : queue_mark_read(s, c, task->tenant, task->id, 0, &now);
+    *before = kind ? 0 : now.parts[AUDIT_MARK_MEMBERSHIPS];
+    return kind;
+}
+
+static ida_kind added(store *s, ida_ctx *c, const ida_task *task, uint64_t before)
+{
+    return queue_mark(s, c, task->tenant, task->id, QUEUE_MARK_MEMBERSHIPS, before);
 }
 
 static ida_kind put(store *s, ida_ctx *c, void *baton)
 {
     const finding *w = baton;
-    ida_kind kind = fence(s, c, w->task);
+    uint64_t before;
+    ida_kind kind = fence(s, c, w->task, &before);
     for (int i = 0; !kind && i < w->count; i++) {
         const queue_membership *m = &w->rows[i];
         const char *id = m->owned ? ida_printf(c->pool, QUEUE_OWNED "%s", m->group_id)
@@ -85,7 +96,7 @@ static ida_kind put(store *s, ida_ctx *c, void *baton)
                                    DB_T(m->retained), DB_T(m->owned ? "owned" : "group")),
                            NULL);
     }
-    return kind;
+    return kind ? kind : added(s, c, w->task, before);
 }
 
 ida_kind queue_memberships(store *s, ida_ctx *c, const ida_task *task, const queue_membership *rows,
@@ -107,7 +118,8 @@ static ida_kind swept(store *s, ida_ctx *c, void *baton)
     const sweeping *w = baton;
     const char *directory = ida_directory_name(w->directory);
     json_t *ids = ida_json_keep(c->pool, json_array());
-    ida_kind kind = fence(s, c, w->task);
+    uint64_t before;
+    ida_kind kind = fence(s, c, w->task, &before);
     for (int i = 0; i < w->count; i++) {
         json_array_append_new(ids, json_string(w->refusals[i].group_id));
     }
@@ -122,7 +134,7 @@ static ida_kind swept(store *s, ida_ctx *c, void *baton)
                                    DB_T(w->refusals[i].group_id), DB_T(w->refusals[i].reason)),
                            NULL);
     }
-    return kind;
+    return kind ? kind : added(s, c, w->task, before);
 }
 
 ida_kind queue_memberships_swept(store *s, ida_ctx *c, const ida_task *task,
@@ -141,7 +153,8 @@ typedef struct restoring {
 static ida_kind restored(store *s, ida_ctx *c, void *baton)
 {
     const restoring *w = baton;
-    ida_kind kind = fence(s, c, w->task);
+    uint64_t unused;
+    ida_kind kind = fence(s, c, w->task, &unused);
     return kind ? kind
                 : store_write(s, c, STMT_memberships_restored,
                               DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
@@ -165,7 +178,8 @@ typedef struct taking {
 static ida_kind taken(store *s, ida_ctx *c, void *baton)
 {
     const taking *w = baton;
-    ida_kind kind = fence(s, c, w->task);
+    uint64_t before;
+    ida_kind kind = fence(s, c, w->task, &before);
     for (const char *const *name = w->names; !kind && *name; name++) {
         kind = store_write(s, c, STMT_license_taken,
                            DB_ARGS(DB_T(w->task->tenant), DB_T(w->task->id),
@@ -173,7 +187,7 @@ static ida_kind taken(store *s, ida_ctx *c, void *baton)
                                    DB_I(w->position), DB_I(ida_now(c->env))),
                            NULL);
     }
-    return kind;
+    return kind ? kind : added(s, c, w->task, before);
 }
 
 ida_kind queue_licenses_taken(store *s, ida_ctx *c, const ida_task *task, int position,

@@ -19,8 +19,59 @@
 #define RECORD "audit record" /* what its proof is of */
 #define COMPANIES 16          /* whose records one batch of the outbox takes in */
 
-ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record)
+/* The record takes the marks that wait. Its identity is behind all that wait in the outbox, because
+ * records are chained by it: those about one row, which is locked, come in the order of its
+ * changes, whatever clocks and nodes made them. */
+static ida_kind take_marks(store *s, ida_ctx *c, audit_record *record)
 {
+    const char *newest;
+    if (!*s->marks || strchr(record->rid, '-') || strcmp(s->marked, record->tenant) != 0) {
+        return IDA_OK; /* an identity with a dash is looked for: core/queue/brake.c */
+    }
+    ida_kind kind = store_id(s, c, STMT_audit_outbox_newest, DB_ARGS(DB_T(record->tenant)),
+                             &newest);
+    record->rid = kind ? NULL : ida_new_id_after(c->pool, c->env, newest);
+    record->marks = apr_pstrdup(c->pool, s->marks);
+    *s->marks = '\0';
+    return kind;
+}
+
+static ida_kind end_marks(store *s, ida_ctx *c)
+{
+    audit_record *record = audit_make(c, apr_pstrdup(c->pool, s->marked), "workflow");
+    record->actor = "worker";
+    record->label = "";
+    record->action = "row.change";
+    record->outcome = "ok";
+    record->detail = apr_pstrcat(c->pool,
+                                 "changed in the store: ", audit_marks_bare(c->pool, s->marks),
+                                 NULL);
+    return store_audit_add(s, c, record);
+}
+
+ida_kind store_mark(store *s, ida_ctx *c, const char *tenant, const audit_mark *mark)
+{
+    const char *text = audit_mark_text(c->pool, mark);
+    int fits = strcmp(s->marked, tenant) == 0 &&
+               strlen(s->marks) + strlen(text) + 2 <= sizeof s->marks;
+    ida_kind kind = fits || !*s->marks ? IDA_OK : end_marks(s, c);
+    if (!kind) {
+        s->end_marks = end_marks;
+        apr_cpystrn(s->marked, tenant, sizeof s->marked);
+        char *end = s->marks + strlen(s->marks);
+        apr_snprintf(end, (apr_size_t)(s->marks + sizeof s->marks - end), "%s%s",
+                     *s->marks ? " " : "", text);
+    }
+    return kind;
+}
+
+ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *given)
+{
+    audit_record taking = *given, *record = &taking;
+    ida_kind kind = take_marks(s, c, record);
+    if (kind) {
+        return kind;
+    }
     const char *text = audit_encode(c->pool, record, AUDIT_MAX - 2);
     if (!text) {
         return ida_fail(c, IDA_INTERNAL_ERROR, "An audit record of %s is too large.",

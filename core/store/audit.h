@@ -9,6 +9,9 @@
 
 /* Into the outbox, inside the caller's transaction (role DB_REQUEST). */
 ida_kind store_audit_add(store *s, ida_ctx *c, const audit_record *record);
+/* Inside the transaction that changed a row: its mark (core/audit/marks.h), which the next record
+ * of the company takes, or one of its own at the commit. */
+ida_kind store_mark(store *s, ida_ctx *c, const char *tenant, const audit_mark *mark);
 /* 1 when this service recorded `rid`: the outbox has it with its proof, or it is whole in the
  * chain. A process without keys takes what is there. */
 ida_kind store_audit_is_ours(store *s, ida_ctx *c, const char *tenant, const char *rid, int *ours);
@@ -100,7 +103,9 @@ typedef struct store_chain_walk {
     int64_t walked, broken; /* broken: the first record that does not fit; 0: none so far */
     const char *reason;     /* of that, a sentence in the context's pool */
     int more;               /* 1: the end was not reached */
-    int64_t since;          /* ms: of what was done before, retention may have removed the record */
+    /* In: gets each record that was found whole, in order; some twice. NULL: none. */
+    void (*each)(void *baton, const audit_row *row);
+    void *baton;
 } store_chain_walk;
 /* At most `max` records in one snapshot. */
 ida_kind store_audit_walk(store *s, ida_ctx *c, const char *tenant, int max, store_chain_walk *w);

@@ -27,7 +27,8 @@ audit_row store_audit_row(const db_result *r, int i, const char *tenant)
                    .outcome = row->outcome.text,
                    .detail = row->detail.text,
                    .address = row->address.text,
-                   .correlation = row->correlation.text},
+                   .correlation = row->correlation.text,
+                   .marks = row->marks.text},
     };
 }
 

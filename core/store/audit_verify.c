@@ -86,6 +86,10 @@ static ida_kind walk_page(store *s, ida_ctx *c, ida_ctx *page, const walk_work *
                         sizeof w->key);
             compare_marks(w, c);
         }
+        if (w->each && !w->broken) {
+            audit_row whole = store_audit_row(&r, i, work->tenant);
+            w->each(w->baton, &whole);
+        }
     }
     return kind;
 }
@@ -173,17 +177,12 @@ static ida_kind judge_retained(store *s, ida_ctx *c, const walk_work *work)
     ida_kind kind = store_read(s, c, STMT_audit_retained,
                                DB_ARGS(DB_T(work->tenant), DB_T(audit_key(c->pool, work->tenant))),
                                &r);
-    kind = kind ? kind
-                : store_number(s, c, STMT_audit_first_at,
-                               DB_ARGS(DB_T(work->tenant), DB_I(w->foot)), &w->since);
     if (kind) {
         return kind;
     }
     const char *text = r.rows ? DB_ROW(audit_retained, &r, 0)->parameters.text : NULL;
     const json_t *said = text ? ida_json_load(c->pool, text) : NULL;
-    const int64_t to = r.rows ? json_integer_value(json_object_get(said, "to")) : seen,
-                  before = json_integer_value(json_object_get(said, "before"));
-    w->since = before > w->since ? before : w->since;
+    const int64_t to = r.rows ? json_integer_value(json_object_get(said, "to")) : seen;
     if (w->foot < seen) {
         broken_at(w, c, w->foot + 1,
                   ida_printf(c->pool,

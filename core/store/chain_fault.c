@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/audit/marks.h"
 #include "core/base/text.h"
 #include "core/store/audit.h"
 
@@ -24,8 +25,10 @@ static int fits(apr_pool_t *pool, const db_result *r, int i, const audit_keys *k
                              .record = &stored.record,
                              .personal_hash = row->personal_hash.text,
                              .question = row->question.number != 0,
-                             .next_key = row->next_key.text};
-    return (key || !row->key_id.text) && same(audit_chain_hash(pool, key, &link), row->hash.text);
+                             .next_key = row->next_key.text,
+                             .marks = audit_marks_bare(pool, row->marks.text)};
+    return (key || !(row->key_id.text || link.marks)) &&
+           same(audit_chain_hash(pool, key, &link), row->hash.text);
 }
 
 /* Why it does not fit: from what its neighbours say, as far as they are of this page. */
@@ -67,7 +70,8 @@ static const char *erasure_fault(apr_pool_t *pool, const row_audit *row, const a
                                  const store_chain_place *p)
 {
     if (record->actor || record->label || record->action || record->target || record->endpoint ||
-        record->parameters || record->detail || record->address || record->correlation) {
+        record->parameters || record->detail || record->address || record->correlation ||
+        !same(record->marks, audit_marks_bare(pool, record->marks))) {
         return "counts as erased but has a personal part";
     }
     for (int i = 0; i < p->keys->count; i++) {

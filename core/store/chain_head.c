@@ -5,6 +5,7 @@
 #include <apr_tables.h>
 #include <string.h>
 
+#include "core/audit/marks.h"
 #include "core/base/text.h"
 #include "core/store/rows.h"
 
@@ -69,18 +70,19 @@ static ida_kind add(store *s, ida_ctx *c, store_chain_head *head, const audit_re
                        .record = a,
                        .personal_hash = audit_personal_hash(c->pool, salt, a),
                        .question = audit_is_question(a),
-                       .next_key = next_key};
+                       .next_key = next_key,
+                       .marks = audit_marks_bare(c->pool, a->marks ? a->marks : "")};
     const char *hash = audit_chain_hash(c->pool, head->key, &link);
-    ida_kind kind = store_write(s, c, STMT_audit_record_add,
-                                DB_ARGS(DB_T(a->tenant), DB_I(link.seq), DB_T(a->rid), DB_I(a->at),
-                                        DB_T(a->category), DB_T(a->outcome), DB_T(a->actor),
-                                        DB_T(audit_key(c->pool, a->actor)), DB_T(a->label),
-                                        DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
-                                        DB_T(a->parameters), DB_T(a->detail), DB_T(a->address),
-                                        DB_T(a->correlation), DB_T(salt), DB_T(link.personal_hash),
-                                        DB_T(hash), DB_T(audit_key(c->pool, a->target)),
-                                        DB_I(link.question), DB_T(head->key->id), DB_T(next_key)),
-                                &r);
+    ida_kind kind = store_write(
+        s, c, STMT_audit_record_add,
+        DB_ARGS(DB_T(a->tenant), DB_I(link.seq), DB_T(a->rid), DB_I(a->at), DB_T(a->category),
+                DB_T(a->outcome), DB_T(a->actor), DB_T(audit_key(c->pool, a->actor)),
+                DB_T(a->label), DB_T(a->action), DB_T(a->target), DB_T(a->endpoint),
+                DB_T(a->parameters), DB_T(a->detail), DB_T(a->address), DB_T(a->correlation),
+                DB_T(salt), DB_T(link.personal_hash), DB_T(hash),
+                DB_T(audit_key(c->pool, a->target)), DB_I(link.question), DB_T(head->key->id),
+                DB_T(next_key), DB_T(a->marks ? a->marks : "")),
+        &r);
     if (!kind && r.changes) {
         head->is.seq++;
         head->is.hash = hash;

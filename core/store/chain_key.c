@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/audit/marks.h"
 #include "core/store/chain_head.h"
 #include "core/store/rows.h"
 
@@ -156,13 +157,17 @@ ida_kind store_chain_rotate(store *s, ida_ctx *c, int lost, const char **id)
 
 /* --- erasure --- */
 
-ida_kind store_audit_erase(store *s, ida_ctx *c, const char *tenant, const int64_t *seqs, int count)
+ida_kind store_audit_erase(store *s, ida_ctx *c, const char *tenant, const store_erased *records,
+                           int count)
 {
     audit_keys keys;
     ida_kind kind = store_audit_keys(s, c, &keys);
     for (int i = 0; !kind && i < count; i++) {
-        const char *mac = audit_erased_mac(c->pool, audit_keys_newest(&keys), tenant, seqs[i]);
-        kind = store_write(s, c, STMT_erase_record, DB_ARGS(DB_T(tenant), DB_I(seqs[i]), DB_T(mac)),
+        const char *mac = audit_erased_mac(c->pool, audit_keys_newest(&keys), tenant,
+                                           records[i].seq);
+        kind = store_write(s, c, STMT_erase_record,
+                           DB_ARGS(DB_T(tenant), DB_I(records[i].seq), DB_T(mac),
+                                   DB_T(audit_marks_bare(c->pool, records[i].marks))),
                            NULL);
     }
     audit_keys_wipe(&keys);

@@ -27,9 +27,14 @@ ida_kind store_chain_move_all(store *s, ida_ctx *c);
  * verified again, and its chains stay marked. *id: the new one's name. */
 ida_kind store_chain_rotate(store *s, ida_ctx *c, int lost, const char **id);
 
+typedef struct store_erased {
+    int64_t seq;
+    const char *marks; /* as the record has them */
+} store_erased;
+
 /* Takes salt and personal part out of records, inside the caller's transaction, and puts the
  * worker's name to it. */
-ida_kind store_audit_erase(store *s, ida_ctx *c, const char *tenant, const int64_t *seqs,
+ida_kind store_audit_erase(store *s, ida_ctx *c, const char *tenant, const store_erased *records,
                            int count);
 
 #endif

@@ -76,6 +76,8 @@ static ida_kind run_member(store *s, ida_ctx *c, member *m)
         return kind;
     }
     m->kind = m->work(s, m->c, m->baton);
+    m->kind = m->kind || !*s->marks ? m->kind : s->end_marks(s, m->c);
+    *s->marks = '\0';
     if (m->kind && (db_is_broken(s->db) || db_must_repeat(s->db))) {
         return ida_fail(c, m->kind, "%s", m->c->message ? m->c->message : ida_kind_text(m->kind));
     }

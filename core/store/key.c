@@ -80,7 +80,7 @@ static ida_kind create(store *s, ida_ctx *c, void *baton)
                         "its key.",
                         p->company, p->username);
     }
-    return kind;
+    return kind ? kind : store_key_mark(s, c, p->company, p->username, 1);
 }
 
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
@@ -105,19 +105,23 @@ ida_kind store_key_set_disabled(store *s, ida_ctx *c, const char *company, const
     db_result r;
     ida_kind kind = store_write(s, c, STMT_key_set_disabled,
                                 DB_ARGS(DB_T(company), DB_T(username), DB_I(disabled != 0)), &r);
-    return kind || r.changes ? kind : unknown(c, company, username);
+    kind = kind || r.changes ? kind : unknown(c, company, username);
+    return kind ? kind : store_key_mark(s, c, company, username, 0);
 }
 
 ida_kind store_key_end(store *s, ida_ctx *c, const char *company, const char *username, int64_t at)
 {
-    return store_write(s, c, STMT_key_end, DB_ARGS(DB_T(company), DB_T(username), DB_I(at)), NULL);
+    ida_kind kind = store_write(s, c, STMT_key_end,
+                                DB_ARGS(DB_T(company), DB_T(username), DB_I(at)), NULL);
+    return kind ? kind : store_key_mark(s, c, company, username, 0);
 }
 
 ida_kind store_key_delete(store *s, ida_ctx *c, const char *company, const char *username)
 {
     db_result r;
     ida_kind kind = store_write(s, c, STMT_key_delete, DB_ARGS(DB_T(company), DB_T(username)), &r);
-    return kind || r.changes ? kind : unknown(c, company, username);
+    kind = kind || r.changes ? kind : unknown(c, company, username);
+    return kind ? kind : store_key_mark(s, c, company, username, 0);
 }
 
 STORE_FILL(listed, store_key_row, key_listed, .username = row->username.text,

@@ -23,10 +23,13 @@ ida_kind store_key_find(store *s, ida_ctx *c, const char *company, const char *u
  * IDA_NOT_FOUND if the tenant does not. */
 ida_kind store_key_issue(store *s, ida_ctx *c, const ida_principal *principal,
                          const char *created_by, char **key);
-/* Mark of a key's row as it is now, kept as detail of the audit record of each change: another
- * hash, access, network, limit or end, or another state, is found by it (core/store/origin.h). */
-ida_kind store_key_mark(store *s, ida_ctx *c, const char *company, const char *username,
-                        const char **mark);
+/* The mark of the key `from` as it is now, or of the first one behind it; `after` 1: of the one
+ * behind that. Another hash, access, network, limit or end, or another state is found by it.
+ * out->name NULL: there is none. */
+ida_kind store_key_mark_read(store *s, ida_ctx *c, const char *company, const char *from, int after,
+                             audit_mark *out);
+/* Puts it into the audit, inside the transaction that changed the key, or made it. */
+ida_kind store_key_mark(store *s, ida_ctx *c, const char *company, const char *username, int made);
 /* The part of it that keeps a hash. */
 ida_kind store_key_create(store *s, ida_ctx *c, const ida_principal *principal,
                           const char *key_hash, const char *created_by);

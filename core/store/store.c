@@ -318,7 +318,9 @@ ida_kind store_transaction(store *s, ida_ctx *c, store_work work, void *baton)
             return kind;
         }
         s->fresh = NULL;
+        *s->marks = '\0';
         kind = work(s, c, baton);
+        kind = kind || !*s->marks ? kind : s->end_marks(s, c);
         if (!kind) {
             kind = db_commit(s->db, c);
         } else {

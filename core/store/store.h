@@ -9,6 +9,7 @@
 #include <apr_tables.h>
 #include <jansson.h>
 
+#include "core/audit/marks.h"
 #include "core/base/context.h"
 #include "core/db/db.h"
 
@@ -30,6 +31,9 @@ typedef struct store {
     const char *audit_key;     /* file of the audit keys, if the process has them; otherwise NULL */
     store_chained chained;     /* NULL: none is told */
     apr_array_header_t *fresh; /* audit_row, of the open transaction; NULL: none */
+    /* Of the open transaction: marks that the next audit record of this company takes. */
+    char marks[AUDIT_MARKS_MAX], marked[72];
+    ida_kind (*end_marks)(struct store *s, ida_ctx *c); /* records those that none took */
 } store;
 
 /* Default DSN of this build. */

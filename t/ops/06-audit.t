@@ -364,25 +364,26 @@ sub foreign_files {
     my $line = sub { "\x1e" . json_text({ %record, @_ }) =~ s/\n//gr . "\n" };
     spew("$names[4].new", $line->(rid => 'forged1', category => 'portal', action => 'tenant.apply')
         . $line->(rid => 'forged2', category => 'workflow', action => 'task.done')
+            . $line->(rid => 'forged3', category => 'api', action => 'user.create',
+                marks => '01hzz00000000000000000000z:+')
             . $line->(rid => 'honest1', category => 'api', action => 'user.get',
-                target => 'honest'));
+                target => 'honest', actor => 'hr-counted'));
     Idadmin::Test::give_to(Idadmin::Test::runtime_user(), "$names[4].new");
     rename "$names[4].new", $names[4] or die $!;
     ok within(sub { !-e $names[4] }), 'the segment behind them is taken and removed';
     ok $stack->worker->log_gets(qr/IDA0410 4 files in the spool .*\Q$names[0]\E/),
         'what is not a regular file is reported';
-    ok $stack->worker->log_gets(qr/IDA0411\ 2\ audit\ records\ in\ the\ spool,\ the\ first\ of
+    ok $stack->worker->log_gets(qr/IDA0411\ 3\ audit\ records\ in\ the\ spool,\ the\ first\ of
         \ them\ in\ \Q$names[4]\E/x), 'and records that claim another origin';
     $stack->get('/v1/api/tasks', key => 'counted');
     ok within(sub { !spool_status($spool, '--json')->{segments} }),
         'later segments are taken too, and nothing waits';
     is spool_status($spool, '--json')->{passedOver}, 4, 'status counts the strangers';
     like spool_status($spool), qr/Audit spool: .*4 files are not regular files/, 'and says so';
-    my @all = grep { ($_->{detail} // '') =~ /forged[12]/
+    my @all = grep { ($_->{detail} // '') =~ /forged[123]/
         || ($_->{target} // '') eq 'honest' } @{ $stack->records };
     is_deeply [sort map {"$_->{category} $_->{action} $_->{outcome} $_->{actor}"} @all],
-        ['api audit.ingest damaged httpd', 'api audit.ingest damaged httpd',
-        'api user.get ok root'],
+        [('api audit.ingest damaged httpd') x 3, 'api user.get ok hr-counted'],
         'forged records are kept as damaged ones of httpd, with their text; the other one as it is';
     is $stack->ctl('audit', 'verify', 'nordic')->{exit}, 0, 'the chain is whole';
     close $socket;
@@ -447,14 +448,14 @@ sub tampering {
     my ($row) =
         $stack->sql("SELECT tenant_id, seq, rid, at, category, outcome, actor, actor_key, label, "
         . "action, target, endpoint, parameters, detail, address, correlation, salt, "
-            . "personal_hash, hash, target_key, question, key_id FROM audit.record "
+            . "personal_hash, hash, target_key, question, key_id, marks FROM audit.record "
             . "WHERE seq = $seq");
     my $quote = sub { defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL' };
     my $restore =
         "DELETE FROM audit.record WHERE seq = $seq; INSERT INTO audit.record (tenant_id, seq, "
         . "rid, at, category, outcome, actor, actor_key, label, action, target, endpoint,"
         . ' parameters, detail, address, correlation, salt, personal_hash, hash, target_key,'
-            . ' question, key_id)'
+            . ' question, key_id, marks)'
             . ' VALUES ('
             . join(', ', map { $quote->($_) } @$row) . ')';
     my ($last) = $stack->sql('SELECT seq FROM audit.chain');
@@ -471,6 +472,8 @@ sub tampering {
         "UPDATE audit.record SET parameters = '{}', detail = 'x' WHERE seq = $seq", $seq],
         ['another hash of the personal part',
         "UPDATE audit.record SET actor = 'x', personal_hash = 'aa' WHERE seq = $seq", $seq],
+        ['another mark', "UPDATE audit.record SET marks = marks || ' key/x:+' WHERE seq = $seq",
+        $seq],
         ['another hash', "UPDATE audit.record SET hash = 'aa' WHERE seq = $seq", $seq],
         ['a record taken out', "DELETE FROM audit.record WHERE seq = $seq",
         qr/^(?:$seq|@{[ $seq + 1 ]})$/],

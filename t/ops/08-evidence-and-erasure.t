@@ -212,7 +212,7 @@ my %impersonal = map { my ($table, @columns) = split; map { ("$table.$_" => 1) }
     'cache.unresolved_member tenant_id directory group_id',
     'audit.chain tenant_id hash first_hash key_id head_mac foot_mac', 'audit.chain_key key_id',
     'audit.checkpoint tenant_id hash before signature',
-    'audit.record tenant_id rid category outcome action hash key_id next_key erased_mac',
+    'audit.record tenant_id rid category outcome action hash key_id next_key marks erased_mac',
     'audit.spool_position spool segment');
 
 # Of the engines given: some tables differ.

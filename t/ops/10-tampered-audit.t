@@ -75,14 +75,16 @@ sub write_anew {
     my ($key, $keyed_from) = @_;
     my ($previous, $last) = ('0' x 64, 0);
     my @do = $key ? 'UPDATE audit.record SET target_key = lower(target_key)' : ();
-    for my $row (rows("seq, rid, at, category, outcome, personal_hash, question, next_key"
-        . " FROM audit.record WHERE tenant_id = 'nordic' ORDER BY seq")) {
-        my ($seq, $rid, $at, $category, $outcome, $personal, $question, $next) = @$row;
+    for my $row (rows("seq, rid, at, category, outcome, personal_hash, question, next_key,"
+        . " marks FROM audit.record WHERE tenant_id = 'nordic' ORDER BY seq")) {
+        my ($seq, $rid, $at, $category, $outcome, $personal, $question, $next, $marks) = @$row;
+        my @bare = map {s/(?<=[A-Z])[0-9a-f]+//gr} grep {defined} $marks; # as of an erased one
         my @parts = ($previous, $seq, 'nordic', $rid, $at, $category, $outcome, $personal);
         $previous = !$key ? sha256_hex(joined(@parts))
-            : mac($key, @parts, 'record', $question, undef);
+            : mac($key, @parts, 'record', $question, undef, @bare);
         push @do, "UPDATE audit.record SET hash = '$previous', next_key = NULL, key_id = "
-            . quoted($key ? name_of($key) : undef) . " WHERE tenant_id = 'nordic' AND seq = $seq";
+            . quoted($key ? name_of($key) : undef) . ($key ? '' : ', marks = NULL')
+            . " WHERE tenant_id = 'nordic' AND seq = $seq";
         $last = $seq;
     }
     my @head = $key ? (name_of($key), mac($key, 'head', 'nordic', $previous, $last, name_of($key),
@@ -101,6 +103,7 @@ sub live {
         . '.audit';
     $stack->apply_tenant($stack->tenant_document(companyId => $_, upnDomain => "$_.example",
         emailDomain => "$_.example")) for qw(nordic other);
+    $stack->ctl_ok(qw(key create other hr --access read-only --json)); # whose calls are added
     add(nordic => 12, at => (time - 60 * 86400) * 1000);
     $stack->sql("UPDATE audit.record SET target_key = upper(target_key) WHERE seq = 2");
     $stack->sql(write_anew(undef, 0));

@@ -1,11 +1,13 @@
 # An attacker who owns the database, without the worker's keys, leaves traces: the verifier names a
-# deleted chain, an older chain restored with all its proofs, an inserted task, an inserted key and
-# a changed key. An administrator can accept a chain that was restored from a backup.
+# deleted chain, an older chain restored with all its proofs, inserted and changed tasks, keys and
+# memberships. Nothing that the service does is named. An administrator can accept a chain that was
+# restored from a backup.
 use strict;
 use warnings;
 use utf8;
 use Test::More;
 use Idadmin::Test;
+use Idadmin::Test::Photo ();
 use Idadmin::Test::Stack;
 
 my @tables = qw(record chain checkpoint chain_key);
@@ -24,7 +26,7 @@ sub verify {
     return $result;
 }
 
-sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64} \d+ -/m) }
+sub anchor { return (slurp($heads) =~ /^nordic (\d+) (\d+) [0-9a-f]{64}$/m) }
 
 # A request makes the verifier start at once; returns its number.
 sub wished {
@@ -91,8 +93,149 @@ sub worked {
     $stack->create_key(late => 'late', 'read-only', '--scopes', 'users');
     my $before = verify(0, 'all of it is on record');
     is_deeply(strays($before), [], 'with names');
-    is($before->{json}{recordsErased}, 0, 'each by its record');
+    is($before->{json}{fromBefore}, 0, 'and each is judged');
     return ($answer->{json}{data}{taskId}, $upn);
+}
+
+sub done { my ($answer) = @_;
+    is($answer->{status}, 200, 'asked for') or diag $answer->{body};
+    my $id = $answer->{json}{data}{taskId};
+    is($stack->wait_task($id)->{state}, 'done', 'carried out');
+    return $answer->{json}{data} }
+
+sub later { my ($given, %more) = @_;
+    my $answer = $stack->post('/v1/api/user', { firstname => $given, surname => 'Later',
+        date => '2031-05-02', %more });
+    is($answer->{status}, 200, "$given is queued") or diag $answer->{body};
+    return $answer->{json}{data} }
+
+# Whatever this service changes has its mark: a rename, an offboarding with memberships that come
+# back, tasks that are moved, replaced, cancelled, a role, an erasure with mentions of the person.
+sub honest {
+    my $leaver = done($stack->post('/v1/api/user',
+        { firstname => 'Rut', surname => 'Sand', employeeId => 'N-77' }));
+    my $upn = $leaver->{userPrincipalName};
+    $stack->slapd->modify('dn: ' . Idadmin::Test::Slapd::group_dn('Sales team')
+        . "\nchangetype: modify\nadd: member\nmember: "
+        . Idadmin::Test::Slapd::user_dn('rut.sand') . "\n");
+    done($stack->call('PATCH', '/v1/api/user',
+        json => { userPrincipalName => $upn, surname => 'Sandell', jobTitle => 'Seller' }));
+    my $left = done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));
+    is(count("task_membership WHERE task_id = '$left->{taskId}'"), 1, 'of a group');
+    my $back = done($stack->post('/v1/api/user', { firstname => 'Rut', surname => 'Sand',
+        employeeId => 'N-77', rehire => 'restore' }));
+    is(count("task_membership WHERE restored_by = '$back->{taskId}'"), 1, 'which comes back');
+    my $boss = later('Boss');
+    my $under = later('Under', manager => $boss->{userPrincipalName}, profilePhoto =>
+        Idadmin::Test::Photo::base64(Idadmin::Test::Photo::jpeg(9000)));
+    my $other = later('Other');
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $under->{taskId}, '2031-06-03', '08:00');
+    my $leaving = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date =>
+        '2031-07-01' });
+    $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => '2031-08-01' });
+    $stack->ctl_ok('task', 'cancel', 'nordic', $_) for $boss->{taskId}, $other->{taskId},
+        $leaving->{json}{data}{taskId};
+    $stack->worker->expect_log(qr/IDA0604/);    # it ends soon
+    $stack->create_key(spare => 'spare', 'read-only');
+    $stack->ctl_ok('key', 'rotate', 'nordic', 'spare', '--new-username', 'later', '--json');
+    $stack->ctl_ok('key', 'delete', 'nordic', 'later');
+    chained();
+    $stack->ctl_ok('erase', 'nordic', $boss->{userPrincipalName});
+    unlike(($stack->sql("SELECT payload FROM task_payload WHERE task_id = '$under->{taskId}'"))
+        [0][0], qr/boss/, 'an erased person is mentioned nowhere');
+    my $result = verify(0, 'changes by the service');
+    is_deeply(strays($result), [], 'are none by hand');
+    is($result->{json}{fromBefore}, 0, 'and each is judged');
+    return ($left->{taskId}, $upn);
+}
+
+# What an attacker changes in rows that the service made.
+sub changed {
+    my ($left, $upn) = @_;
+    my $task = later('Target')->{taskId};
+    chained();
+    $stack->sql("CREATE TABLE kept AS SELECT * FROM task WHERE id = '$task'");
+    $stack->ctl_ok('task', 'reschedule', 'nordic', $task, '2031-06-03', '08:00');
+    $stack->sql("CREATE TABLE now AS SELECT * FROM task WHERE id = '$task'");
+    my $due = 'changed by hand: its due time';
+    my $of_task = "WHERE task_id = '$task' AND tenant_id = 'nordic'";
+    my $whole = sub { my ($from) = @_; join ', ', map {"$_ = (SELECT $_ FROM $from)"}
+        qw(due_at next_at wall_date wall_time) };
+    my $planted = 'task_membership (tenant_id, task_id, directory, group_id, group_name, '
+        . "revoked_at) VALUES ('nordic', '$left', 'onPremises', 'admins', 'Admins', 1)";
+    my @cases = (
+        ['another due time', "UPDATE task SET due_at = due_at - 1000 WHERE id = '$task'",
+        "UPDATE task SET due_at = due_at + 1000 WHERE id = '$task'", "task $task: $due"],
+        ['carried out before it is due', "UPDATE task SET next_at = next_at - 1000 WHERE id ="
+            . " '$task'", "UPDATE task SET next_at = next_at + 1000 WHERE id = '$task'",
+        "task $task: $due"],
+        ['the row as it was before it was moved',
+        'UPDATE task SET ' . $whole->('kept') . " WHERE id = '$task'",
+        'UPDATE task SET ' . $whole->('now') . " WHERE id = '$task'", "task $task: $due"],
+        ['another payload', "UPDATE task_payload SET payload = replace(payload, 'Target', "
+            . "'Tarjei') $of_task", 'UPDATE task_payload SET payload = replace(payload, '
+            . "'Tarjei', 'Target') $of_task", "task $task: changed by hand: its payload"],
+        ['a membership for a rehire', "INSERT INTO $planted",
+        "DELETE FROM task_membership WHERE group_id = 'admins'",
+        "task $left: changed by hand: its memberships"],
+        ['another time of one', "UPDATE task_membership SET revoked_at = revoked_at + 1 WHERE"
+            . " task_id = '$left'", "UPDATE task_membership SET revoked_at = revoked_at - 1 WHERE"
+            . " task_id = '$left'", "task $left: changed by hand: its memberships"],
+    );
+    for (@cases) {
+        my ($what, $do, $undo, $says) = @$_;
+        $stack->sql($do);
+        is_deeply(strays(verify(1, $what)), [$says], 'is named');
+        $stack->sql($undo);
+    }
+    verify(0, 'all of it taken back');
+    $stack->sql('DROP TABLE kept; DROP TABLE now');
+    talked_out($task, $upn);
+    before_run($upn);
+}
+
+# An ID in a text that a caller chose makes no task.
+sub talked_out {
+    my ($task, $upn) = @_;
+    my $forged = $task =~ s/.{4}\z/3333/r;
+    put_in(task => id => $task, $forged, ", seat = 0");
+    done($stack->call('PATCH', '/v1/api/user', json => { userPrincipalName => $upn,
+        jobTitle => $forged }));
+    is_deeply(strays(verify(1, 'a task whose ID a caller wrote into a job title')),
+        ["task $forged: no audit record queued it"], 'is named');
+    take_out(task => id => $forged);
+    verify(0, 'taken out again');
+}
+
+# A membership that was put in before the run adds its own.
+sub before_run {
+    my ($upn) = @_;
+    my $task = $stack->delete('/v1/api/user', { userPrincipalName => $upn, date => '2031-07-01' })
+        ->{json}{data}{taskId};
+    $stack->sql("INSERT INTO task_membership (tenant_id, task_id, directory, group_id, group_name)"
+        . " VALUES ('nordic', '$task', 'onPremises', 'admins', 'Admins')");
+    done($stack->delete('/v1/api/user', { userPrincipalName => $upn, time => '00:00' }));
+    like(strays(verify(1, 'a membership that was put in before the run'))->[0],
+        qr/^task $task: its memberships were changed by hand before record \d+$/, 'is named');
+    ok(looked_at(), 'the verifier looks');
+    $stack->worker->expect_log(qr/IDA0423/);
+    $stack->ctl_ok('audit', 'accept', 'nordic');
+    verify(0, 'until an administrator has seen it');
+    used_key();
+}
+
+# The key of another user under a name that no record made, which is gone when it is looked for.
+sub used_key {
+    my %own = %{ $stack->create_key(true => 'true', 'read-only') };
+    put_in(api_key => username => 'true', 'ghost', '');
+    my $answer = $stack->get('/v1/api/tasks', key => { %own, username => 'ghost' });
+    is($answer->{status}, 200, 'a key that was put in is used') or diag $answer->{body};
+    take_out(api_key => username => 'ghost');
+    ok(within(sub { count("audit.record WHERE actor = 'ghost'") }), 'which is on record');
+    is_deeply(strays(verify(1, 'a key that was used and taken out again')),
+        ['API key ghost: it was used, and no audit record made it'], 'is named');
+    $stack->ctl_ok('audit', 'accept', 'nordic');
+    verify(0, 'until an administrator has seen it');
 }
 
 sub injected {
@@ -165,7 +308,7 @@ sub replayed {
     is($accepted->{exit}, 0, 'an administrator who restored it says so') or diag $accepted->{err};
     is($accepted->{json}{verifiedBefore}, $number, 'against what was verified');
     verify(0, 'then it is the one to go on with');
-    is(count("audit.record WHERE action = 'audit.accept' AND tenant_id = 'nordic'"), 1,
+    is(count("audit.record WHERE action = 'audit.accept' AND tenant_id = 'nordic'"), 3,
         'and that is on record');
 }
 
@@ -270,6 +413,7 @@ for_each_stack {
     ($heads) = map {"$_.heads"} glob "$stack->{base}/lib/*.audit";
     begun();
     my @made = worked();
+    changed(honest());
     injected(@made);
     replayed();
     carried_out(@made);

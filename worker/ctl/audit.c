@@ -107,7 +107,8 @@ const ctl_command ctl_audit_commands[] = {
      "Check that the chain of a tenant's audit records is whole, and its keys and tasks recorded.",
      .help =
          "Says how the first record that does not fit was changed, and names API keys and tasks "
-         "without a record of their creation. Checkpoints that left the machine also reveal "
+         "without a record of their creation, or changed by hand. Checkpoints that left the "
+         "machine also reveal "
          "changes by a person with the worker's keys, or with an older copy of store and keys.",
      .options = {{"checkpoints", "FILE", "also compare the chain with these checkpoints"},
                  {"key", "PUB",

@@ -14,7 +14,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
-#include "core/queue/origin.h"
+#include "core/queue/verify.h"
 #include "core/store/audit.h"
 #include "core/store/chain_check.h"
 #include "core/store/chain_key.h"
@@ -209,20 +209,16 @@ typedef struct verdict {
     int64_t broken;
     const char *reason;
     const audit_anchor *anchor;
-    store_origins strays;
+    queue_verify *rows;
 } verdict;
 
-static json_t *strays_json(const store_origins *strays)
+static json_t *strays_json(const queue_verify *found)
 {
     json_t *list = json_array();
-    for (int i = 0; i < strays->strays->nelts; i++) {
-        const store_stray *stray = &((const store_stray *)strays->strays->elts)[i];
-        json_t *row = json_object();
-        ida_json_put(row, "what", stray->what);
-        ida_json_put(row, "name", stray->name);
-        ida_json_put(row, "reason", stray->how);
-        ida_json_put_time(row, "createdAt", stray->at);
-        json_array_append_new(list, row);
+    for (int i = 0; i < found->strays->nelts; i++) {
+        const queue_stray *stray = &((const queue_stray *)found->strays->elts)[i];
+        json_array_append_new(list, ida_json_texts("what", stray->what, "name", stray->name,
+                                                   "reason", stray->how, NULL));
     }
     return list;
 }
@@ -230,11 +226,10 @@ static json_t *strays_json(const store_origins *strays)
 static json_t *verdict_json(const verdict *v, int64_t records, int checkpoints)
 {
     json_t *document = json_pack(
-        "{s:b, s:I, s:i, s:o, s:o, s:b, s:I, s:I, s:o}", "whole", v->broken == 0, "records",
+        "{s:b, s:I, s:i, s:o, s:o, s:b, s:I, s:o}", "whole", v->broken == 0, "records",
         (json_int_t)records, "checkpoints", checkpoints, "brokenAt",
-        v->broken ? json_integer(v->broken) : json_null(), "strays", strays_json(&v->strays),
-        "moreStrays", v->strays.more, "fromBefore", (json_int_t)v->strays.before, "recordsErased",
-        (json_int_t)v->strays.erased, "anchor",
+        v->broken ? json_integer(v->broken) : json_null(), "strays", strays_json(v->rows),
+        "moreStrays", v->rows->more, "fromBefore", (json_int_t)v->rows->unjudged, "anchor",
         v->anchor ? json_pack("{s:I, s:I}", "number", (json_int_t)v->anchor->number, "foot",
                               (json_int_t)v->anchor->foot)
                   : json_null());
@@ -253,9 +248,9 @@ static void say_whole(ctl_call *ctl, const verdict *v, int64_t records)
         ctl_say(ctl, "There is no anchor on this machine: a chain that was deleted or replaced by "
                      "an older copy cannot be detected.");
     }
-    if (v->strays.before) {
-        ctl_say(ctl, "From before what is kept: %s without a record.",
-                ida_count(ctl->pool, v->strays.before, "key or task", "keys and tasks"));
+    if (v->rows->unjudged) {
+        ctl_say(ctl, "Perhaps older than the records that are kept, and not judged: %s.",
+                ida_count(ctl->pool, v->rows->unjudged, "key or task", "keys and tasks"));
     }
 }
 
@@ -265,15 +260,15 @@ static int complain(ctl_call *ctl, const verdict *v)
         fprintf(stderr, "idadminctl: the chain of %s is broken at record %lld: %s\n",
                 ctl->arguments[0], (long long)v->broken, v->reason);
     }
-    for (int i = 0; i < v->strays.strays->nelts; i++) {
-        const store_stray *stray = &((const store_stray *)v->strays.strays->elts)[i];
+    for (int i = 0; i < v->rows->strays->nelts; i++) {
+        const queue_stray *stray = &((const queue_stray *)v->rows->strays->elts)[i];
         fprintf(stderr, "idadminctl: the %s %s of %s: %s\n", stray->what, stray->name,
                 ctl->arguments[0], stray->how);
     }
-    if (v->strays.more) {
+    if (v->rows->more) {
         fputs("idadminctl: there are more of these\n", stderr);
     }
-    return v->broken || v->strays.strays->nelts ? CTL_FAILED : CTL_DONE;
+    return v->broken || v->rows->strays->nelts ? CTL_FAILED : CTL_DONE;
 }
 
 int ctl_chain_verify(ctl_call *ctl)
@@ -282,8 +277,8 @@ int ctl_chain_verify(ctl_call *ctl)
     const char *tenant = ctl->arguments[0];
     int there;
     evidence e = {.broken = 0};
-    verdict v = {.strays = store_origins_make(ctl->pool, 0, NULL)};
     store_chain_walk w = {.to = 0};
+    verdict v = {.rows = queue_verify_make(ctl->c, &w)};
     ida_kind exists = ctl_tenant_exists(ctl, s, tenant),
              kind = exists == IDA_NOT_FOUND ? IDA_OK : exists;
     kind = kind ? kind : audit_anchor_read(ctl->c, s->audit_key, tenant, &v.anchor, &there);
@@ -296,21 +291,12 @@ int ctl_chain_verify(ctl_call *ctl)
     w.marks = (const store_chain_mark *)e.marks->elts;
     w.mark_count = e.marks->nelts;
     kind = store_audit_walk_all(s, ctl->c, tenant, &w);
+    if (!kind && !w.broken && !e.broken) {
+        kind = queue_verify_rows(s, ctl->c, tenant, v.rows, &w);
+    }
     v.broken = w.broken ? w.broken : e.broken;
     v.reason = w.broken ? w.reason : e.reason;
-    if (!kind && !v.broken) {
-        v.strays = store_origins_make(ctl->pool,
-                                      v.anchor && v.anchor->since > w.since ? v.anchor->since
-                                                                            : w.since,
-                                      v.anchor ? v.anchor->known : NULL);
-        kind = store_origins_of_keys(s, ctl->c, tenant, &v.strays);
-        kind = kind ? kind : queue_origins(s, ctl->c, tenant, &v.strays);
-        kind = kind ? kind
-                    : queue_origins_of_runs(s, ctl->c, tenant, w.foot, w.to,
-                                            v.anchor ? v.anchor->number : w.to, &v.strays);
-        kind = kind ? kind : store_origins_of_alarms(s, ctl->c, tenant, w.foot, &v.strays);
-    }
-    kind = kind ? kind : store_origins_of_companies(s, ctl->c, &v.strays);
+    kind = kind ? kind : queue_verify_companies(s, ctl->c, v.rows);
     if (kind) {
         return ctl_result(ctl, kind);
     }
@@ -327,28 +313,31 @@ int ctl_chain_verify(ctl_call *ctl)
 typedef struct accept_work {
     ctl_call *ctl;
     const audit_anchor *from, *to;
+    const queue_verify *rows;
 } accept_work;
 
 static ida_kind accept_in(store *s, ida_ctx *c, void *baton)
 {
     const accept_work *work = baton;
     const char *tenant = work->ctl->arguments[0];
+    ida_kind kind = queue_verify_accept(s, c, tenant, work->rows);
     audit_record *record = ctl_audit(work->ctl, tenant, "audit.accept", tenant);
     record->parameters = ida_json_text(
         c->pool, ida_json_keep(c->pool, json_pack("{s:I, s:I}", "verifiedBefore",
                                                   (json_int_t)work->from->number, "accepted",
                                                   (json_int_t)work->to->number)));
-    return store_audit_add(s, c, record);
+    return kind ? kind : store_audit_add(s, c, record);
 }
 
-/* `from`: the present anchor. `to`: the one that accepts the chain as it is, with the present keys
- * and tasks: if these were missing in it, a task inserted and executed before the verifier's next
- * check would count as one of them. */
-static ida_kind present(ctl_call *ctl, store *s, const audit_anchor **from, audit_anchor *to)
+/* `from`: the present anchor. `to`: the one that accepts the chain as it is; `rows`: what is named
+ * now. */
+static ida_kind present(ctl_call *ctl, store *s, const audit_anchor **from, audit_anchor *to,
+                        queue_verify **rows)
 {
     const char *tenant = ctl->arguments[0];
     store_chain_walk w = {.to = 0};
     int there;
+    *rows = queue_verify_make(ctl->c, &w);
     ida_kind kind = audit_anchor_read(ctl->c, s->audit_key, tenant, from, &there);
     if (!kind && !*from) {
         return ida_fail(ctl->c, IDA_NOT_FOUND,
@@ -363,12 +352,8 @@ static ida_kind present(ctl_call *ctl, store *s, const audit_anchor **from, audi
             "The chain of %s itself is broken at record %lld, which cannot be repaired: %s", tenant,
             (long long)w.broken, w.reason);
     }
-    int64_t now = ida_now(&ctl->env);
-    store_origins found = store_origins_make(ctl->pool, now, NULL);
-    kind = kind ? kind : store_origins_of_keys(s, ctl->c, tenant, &found);
-    kind = kind ? kind : queue_origins(s, ctl->c, tenant, &found);
-    *to = (audit_anchor){w.to, w.foot, apr_pstrdup(ctl->pool, *w.hash ? w.hash : audit_genesis),
-                         now, store_origins_known(ctl->pool, &found, NULL, 1)};
+    kind = kind ? kind : queue_verify_rows(s, ctl->c, tenant, *rows, &w);
+    *to = (audit_anchor){w.to, w.foot, apr_pstrdup(ctl->pool, *w.hash ? w.hash : audit_genesis)};
     return kind;
 }
 
@@ -378,18 +363,19 @@ int ctl_chain_accept(ctl_call *ctl)
     const char *tenant = ctl->arguments[0];
     const audit_anchor *from = NULL;
     audit_anchor to;
+    queue_verify *rows;
     int moved = 0;
     ida_kind kind = ctl_tenant_exists(ctl, s, tenant);
-    kind = kind ? kind : present(ctl, s, &from, &to);
+    kind = kind ? kind : present(ctl, s, &from, &to, &rows);
     if (kind) {
         return ctl_result(ctl, kind);
     }
     int64_t before = from->number, accepted = to.number; /* as on record */
-    accept_work work = {ctl, from, &to};
+    accept_work work = {ctl, from, &to, rows};
     kind = store_transaction(s, ctl->c, accept_in, &work);
     kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to, &moved);
     while (!kind && !moved) { /* by a verifier at work */
-        kind = present(ctl, s, &from, &to);
+        kind = present(ctl, s, &from, &to, &rows);
         kind = kind ? kind : audit_anchor_move(ctl->c, s->audit_key, tenant, from, &to, &moved);
     }
     /* Last, because a check that began before would use the old anchor. */

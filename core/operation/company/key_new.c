@@ -57,7 +57,6 @@ static ida_kind issue(ida_call *call, store *s, ida_ctx *c, const ida_principal 
     ida_kind kind = store_key_issue(s, c, p, call->asked->principal->username, &key);
     if (!kind) {
         call->result = ida_json_keep(c->pool, ida_new_key_json(c->pool, p, key));
-        kind = store_key_mark(s, c, p->company, p->username, &call->remark);
     }
     return ida_key_refused(c, kind);
 }
@@ -219,7 +218,6 @@ static ida_kind rotate(ida_call *call, store *s, ida_ctx *c)
 {
     const key_input *in = call->input;
     store_key old;
-    const char *mark;
     int64_t ends;
     ida_kind kind = store_key_find(s, c, call->asked->tenant->id, in->given.username, &old);
     if (!kind && !old.key_hash) {
@@ -238,9 +236,7 @@ static ida_kind rotate(ida_call *call, store *s, ida_ctx *c)
     new.expires_at = in->wanted.expires_at;
     kind = issue(call, s, c, &new);
     kind = kind ? kind : end_old(s, c, &old.principal, in->overlap, &ends);
-    kind = kind ? kind : store_key_mark(s, c, old.principal.company, in->given.username, &mark);
     if (!kind) {
-        call->remark = apr_pstrcat(c->pool, call->remark, ", ", mark, NULL);
         ida_json_put(call->result, "replaces", old.principal.username);
         ida_json_put_time(call->result, "oldExpiresAt", ends);
     }

@@ -105,9 +105,7 @@ static ida_kind change(ida_call *call, store *s, ida_ctx *c)
         done = "is deleted; what used it is refused within two seconds";
     } else {
         int disabled = strcmp(name, "key.disable") == 0;
-        const char *company = call->asked->tenant->id;
-        kind = store_key_set_disabled(s, c, company, username, disabled);
-        kind = kind ? kind : store_key_mark(s, c, company, username, &call->remark);
+        kind = store_key_set_disabled(s, c, call->asked->tenant->id, username, disabled);
         done = disabled ? "is disabled; what uses it is refused within two seconds" : "works again";
     }
     call->target = username;

@@ -507,7 +507,7 @@ static void test_manipulation(store *main, store *ingest)
                     "FROM audit.kept_chain");
     }
     is_int(broken(main, "contoso", NULL, NULL), 0, "whole again");
-    const int64_t gone[] = {1, 9};
+    const store_erased gone[] = {{1, ""}, {9, ""}};
     ida_ctx *c = fresh();
     is_int(store_audit_erase(ingest, c, "contoso", gone, 2), IDA_OK, "erasure");
     is_int(broken(main, "contoso", &count, NULL), 0, "erasure leaves the chain whole");

@@ -93,36 +93,6 @@ static PGresult *prepare(PGconn *conn, const char *name, const db_statement_text
     return prepared;
 }
 
-/* What is looked for about one person is found by that person's index, also in a log of which the
- * planner has no statistics yet. */
-static void of_one_person(PGconn *conn)
-{
-    static const struct {
-        db_statement statement;
-        const char *execute;
-    } looks[] = {{STMT_run_ended, "EXPLAIN EXECUTE look_0(NULL, NULL, NULL, NULL)"},
-                 {STMT_key_origin, "EXPLAIN EXECUTE look_1(NULL, NULL, NULL)"}};
-    PQclear(PQexec(conn, "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; "
-                         "INSERT INTO audit.record (tenant_id, seq, rid, at, category, outcome, "
-                         "target_key, question, personal_hash, hash) SELECT 'full', n, n, n, 'api',"
-                         " 'ok', n, 0, '', '' FROM generate_series(1, 20000) n"));
-    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
-        const db_statement_text *text = &db_statements[looks[i].statement];
-        PQclear(prepare(conn, apr_psprintf(pool, "look_%d", (int)i), text));
-        PGresult *plan = PQexec(conn, looks[i].execute);
-        int found = 0;
-        for (int k = 0; k < PQntuples(plan); k++) {
-            found |= strstr(PQgetvalue(plan, k, 0), "record_target") != NULL;
-        }
-        ok(found, "%s goes by record_target", text->name);
-        for (int k = 0; !found && k < PQntuples(plan); k++) {
-            printf("# %s\n", PQgetvalue(plan, k, 0));
-        }
-        PQclear(plan);
-    }
-    PQclear(PQexec(conn, "ROLLBACK"));
-}
-
 static void in_postgresql(const char *dsn)
 {
     PGconn *conn = PQconnectdb(dsn + strlen("pgsql:"));
@@ -145,7 +115,6 @@ static void in_postgresql(const char *dsn)
         PQclear(described);
         compare(i, columns, fault);
     }
-    of_one_person(conn);
     PQfinish(conn);
 }
 
