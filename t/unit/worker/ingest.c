@@ -283,7 +283,8 @@ static void test_engine(int engine)
     audit = store_with_key(dsn, DB_INGEST);
     spool = apr_pstrcat(pool, unit_store.dir, "/spool-", name, NULL);
     mkdir(spool, 0700);
-    worker_config config = {.store = dsn, .spool = spool, .spool_given = 1};
+    worker_config config = {
+        .store = dsn, .spool = spool, .spool_given = 1, .seal_key = "/nonexistent"};
     worker_init(&w, &env, &config, pool);
     reader_lock();
     held_segment();
