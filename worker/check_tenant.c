@@ -50,16 +50,13 @@ void check_api_keys(check_look *look)
 void check_mastered(check_look *look)
 {
     int64_t count = 0;
-    const ida_tenant *tenant = look->tenant;
-    if (!tenant->has_directory[IDA_DIR_ON_PREMISES] &&
-        !cache_people_mastered_count(look->main, look->c, tenant->id, &count) && count) {
-        check_line(
-            look, NULL, "people", CHECK_WARNING,
-            ida_printf(look->pool,
-                       "%s from an on-premises directory that the tenant does not have "
-                       "(onPremisesImmutableId): unless their synchronisation has ended, the "
-                       "cloud directory refuses to disable them",
-                       ida_count(look->pool, count, "enabled account comes",
-                                 "enabled accounts come")));
+    if (!look->tenant->has_directory[IDA_DIR_ON_PREMISES] &&
+        !cache_people_mastered_count(look->main, look->c, look->tenant->id, &count) && count) {
+        check_line(look, NULL, "people", CHECK_WARNING,
+                   ida_printf(look->pool,
+                              "%lld enabled, of an on-premises directory that the tenant does not "
+                              "have (onPremisesImmutableId): unless their synchronisation has "
+                              "ended, the cloud directory refuses to disable them",
+                              (long long)count));
     }
 }

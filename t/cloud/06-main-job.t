@@ -203,7 +203,8 @@ sub refused_for_good {
     my $leave = { userPrincipalName => $kad, time => '00:00' };
     my $warns = qr/comes from an on-premises directory that the tenant does not have/;
     like($stack->worker->run('--check', 'acme')->{out},
-        qr/warn  people: 1 enabled account comes from an on-premises directory/, '--check counts');
+        qr/warn  people: 1 enabled, of an on-premises directory that the tenant does not/,
+        '--check counts');
     for my $query ('?dryRun=true', '') {
         my $answer = $stack->delete("/v1/api/user$query", $leave);
         my $data = $answer->{json}{data};

@@ -436,19 +436,15 @@ static directory_class put_in(ld_call *k, const ld_entry *group, const char *con
     return ld_modify(k, group->dn, ld_mods_end(&mods), LD_MEMBER, "add members");
 }
 
-/* 0: the answer does not tell whether the group has the member now. */
-static int settles(directory_class class)
-{
-    return class != DIRECTORY_ALREADY && class != DIRECTORY_UNSURE && class != DIRECTORY_NOT_FOUND;
-}
-
 /* One user alone: reads, adds, and reads again if the answer leaves the result open. */
 static directory_class join(ld_call *k, const char *group_id, const char *user_id)
 {
-    directory_class last = DIRECTORY_OK;
+    directory_class last = DIRECTORY_NOT_FOUND; /* it is not known whether the group has it */
     const ld_entry *group = NULL;
     const char *dns[2] = {NULL};
-    for (int attempt = 0; !attempt || !settles(last); attempt++) {
+    for (int attempt = 0;
+         last == DIRECTORY_ALREADY || last == DIRECTORY_UNSURE || last == DIRECTORY_NOT_FOUND;
+         attempt++) {
         directory_class class = look_at(k, group_id, user_id, &group, &dns[0]);
         if (class == DIRECTORY_ALREADY && attempt && last != DIRECTORY_ALREADY) {
             return DIRECTORY_OK;
