@@ -19,44 +19,31 @@
 #define MANAGER_SOON_MS 60000 /* a manager who starts within this time is waited for */
 
 typedef struct profile {
-    int manager_given, photo_given;
-    const char *manager;        /* NULL: nobody */
-    const unsigned char *photo; /* NULL: none */
-    size_t photo_len;
-    const char *photo_type;
-    int photo_left; /* it was given, and is not in the store any more */
+    ida_update wants; /* also of a creation, whose absent members are not given */
+    int photo_left;   /* it was given, and is not in the store any more */
     const json_t *stored;
 } profile;
 
-/* What the payload wants; a creation's absent members are not given. */
 static step_end read_profile(run *r, profile *p)
 {
     ida_ctx *c = run_ctx(r);
     json_t *stored = r->task->payload ? ida_json_load(r->pool, r->task->payload) : NULL;
-    ida_create person;
-    ida_update update;
+    ida_create person = {0};
+    *p = (profile){0};
     ida_kind kind = !stored ? ida_fail(c, IDA_INTERNAL_ERROR, "the stored request cannot be read")
                     : r->task->type == IDA_USER_CREATE ? ida_create_from_json(c, stored, &person)
-                                                       : ida_update_from_json(c, stored, &update);
+                                                       : ida_update_from_json(c, stored, &p->wants);
     if (kind) {
         return step_fails(r, "%s", c->message);
     }
-    *p = r->task->type == IDA_USER_CREATE ? (profile){person.manager != NULL,
-                                                      person.photo != NULL,
-                                                      person.manager,
-                                                      person.photo,
-                                                      person.photo_len,
-                                                      person.photo_type,
-                                                      0,
-                                                      NULL}
-                                          : (profile){update.manager_given,
-                                                      update.photo_given,
-                                                      update.manager,
-                                                      update.photo,
-                                                      update.photo_len,
-                                                      update.photo_type,
-                                                      0,
-                                                      NULL};
+    if (r->task->type == IDA_USER_CREATE) {
+        p->wants = (ida_update){.manager_given = person.manager != NULL,
+                                .manager = person.manager,
+                                .photo_given = person.photo != NULL,
+                                .photo = person.photo,
+                                .photo_len = person.photo_len,
+                                .photo_type = person.photo_type};
+    }
     p->stored = stored;
     p->photo_left = json_is_true(json_object_get(stored, IDA_PHOTO_LEFT));
     return STEP_ON;
@@ -253,21 +240,22 @@ step_end step_set_manager(run *r)
     if (end != STEP_ON) {
         return end;
     }
-    if (!p.manager_given) {
+    if (!p.wants.manager_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no manager was given");
     }
     meant manager = {0};
-    end = p.manager ? run_meant_manager(r, p.stored, &manager) : STEP_ON;
+    end = p.wants.manager ? run_meant_manager(r, p.stored, &manager) : STEP_ON;
     if (end != STEP_ON) {
         return end;
     }
-    manager_call call = {.upn = p.manager, .key = p.manager ? run_meant_here(r, &manager) : NULL};
+    manager_call call = {.upn = p.wants.manager,
+                         .key = p.wants.manager ? run_meant_here(r, &manager) : NULL};
     call.upn = manager.user && manager.user->upn ? manager.user->upn : call.upn;
-    const char *present = present_manager(r, &manager, p.manager);
+    const char *present = present_manager(r, &manager, p.wants.manager);
     if (present) {
         return step_says(r, IDA_STEP_ALREADY,
                          "%s, by a later change than the request, which named %s", present,
-                         p.manager);
+                         p.wants.manager);
     }
     if (manager.fault) {
         return without_manager(r, ida_printf(r->pool, "The manager %s", manager.fault));
@@ -292,8 +280,8 @@ static directory_class call_photo(run *r, const directory_ops *ops, directory *d
                                   directory_error *e)
 {
     const profile *p = baton;
-    return ops->set_photo(dir, r->pool, r->account->object_id, p->photo, p->photo_len,
-                          p->photo_type, e);
+    return ops->set_photo(dir, r->pool, r->account->object_id, p->wants.photo, p->wants.photo_len,
+                          p->wants.photo_type, e);
 }
 
 /* Best effort: what is permanent, the last try, and what has lagged for long enough, become a
@@ -325,13 +313,14 @@ step_end step_set_photo(run *r)
                     "ago. Send it again with a change of the user.");
         return step_says(r, IDA_STEP_SKIPPED, "the photo is not in the store any more");
     }
-    if (!p.photo_given) {
+    if (!p.wants.photo_given) {
         return step_says(r, IDA_STEP_SKIPPED, "no photo was given");
     }
     int partly = 0;
-    const char *why = p.photo ? ida_unsupported(r->account->session->tenant, r->account->directory,
-                                                "profilePhoto", p.photo_type, &partly)
-                              : NULL;
+    const char *why = p.wants.photo
+                          ? ida_unsupported(r->account->session->tenant, r->account->directory,
+                                            "profilePhoto", p.wants.photo_type, &partly)
+                          : NULL;
     if (why && !partly) {
         run_warn(r, ida_printf(r->pool, "The photo was not set: it %s", why));
         return step_says(r, IDA_STEP_SKIPPED, "profilePhoto %s", why);
@@ -344,6 +333,7 @@ step_end step_set_photo(run *r)
         return e.class == DIRECTORY_NOT_FOUND ? account_gone(r) : photo_fails(r, &e);
     }
     ida_outcome outcome = e.class == DIRECTORY_OK ? IDA_STEP_DONE : IDA_STEP_ALREADY;
-    return p.photo ? step_says(r, outcome, "%zu bytes, %s", p.photo_len, p.photo_type)
-                   : step_says(r, outcome, "no photo");
+    return p.wants.photo
+               ? step_says(r, outcome, "%zu bytes, %s", p.wants.photo_len, p.wants.photo_type)
+               : step_says(r, outcome, "no photo");
 }

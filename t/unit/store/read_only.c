@@ -173,7 +173,7 @@ static ida_kind read_once(store *s, const ida_operation *op)
 
 /* No statement is run for a client that has disconnected, at the first, in the middle or at the
  * last one. */
-static void read_for_nobody(store *s, const ida_operation *op)
+static int read_for_nobody(store *s, const ida_operation *op)
 {
     env.gone = is_gone;
     leaves = INT_MAX;
@@ -186,6 +186,7 @@ static void read_for_nobody(store *s, const ida_operation *op)
            "%s ends after %d of %d statements, at number %d", op->name, leaves, all, statements);
     }
     env.gone = NULL;
+    return all > 0;
 }
 
 static void test_engine(const char *dsn)
@@ -196,7 +197,7 @@ static void test_engine(const char *dsn)
     }
     fill(dsn);
     store *s = reader_of(dsn);
-    int reads = 0, tools = 0;
+    int reads = 0, tools = 0, asking = 0;
     for (int i = 0; ida_operations[i]; i++) {
         const ida_operation *op = ida_operations[i];
         tools += op->tool != NULL;
@@ -206,10 +207,11 @@ static void test_engine(const char *dsn)
         reads++;
         read_with(s, op, samples_of(op->params, 0), "with what it needs");
         read_with(s, op, samples_of(op->params, 1), "with all it takes");
-        read_for_nobody(s, op);
+        asking += read_for_nobody(s, op);
     }
     is_int(tools, 11, "eleven of them are tools");
     ok(reads > tools, "%d operations read", reads);
+    ok(asking > reads - 5, "%d of them ask for each statement whether the client is there", asking);
 
     ida_call *call = make_call(s, &ida_op_user_create, &ida_rest_face,
                                ida_json_load(pool, "{\"firstname\":\"Eva\",\"surname\":\"Berg\"}"));
