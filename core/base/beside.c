@@ -67,8 +67,7 @@ ida_kind ida_beside_read(ida_ctx *c, const ida_beside *file, const char **text)
                                                : ida_beside_fail(c, file, "cannot be read whole.");
 }
 
-/* The group that reads the key reads it too. If root creates it, it gets the owner of the key: the
- * worker must be able to read it. */
+/* The file gets the key's owner, and its group, which may read it if it may read the key. */
 static ida_kind replace(ida_ctx *c, const ida_beside *file, const char *text,
                         const struct stat *key)
 {

@@ -5,13 +5,11 @@
 #include <sys/types.h>
 
 /* Sets the mode, group and, as root, the owner of a file that was just created; changes nothing
- * that is already so. A group that cannot be set and was to write gets what others get. 0 or errno.
- */
+ * that is already so. If the group cannot be set, no group may write. 0 or errno. */
 int ida_file_place(int fd, mode_t mode, uid_t owner, gid_t group);
 
-/* Sets group and mode of a regular file with one name that others may be using: no other group ever
- * has what `mode` gives to this one. Does not open it, because closing a file of SQLite frees the
- * locks that the process holds on it. 0 or errno. */
+/* Sets group and mode of a regular file with one name that others may be using. Does not open it,
+ * because closing a file of SQLite frees the locks that the process holds on it. 0 or errno. */
 int ida_file_share(const char *path, gid_t group, mode_t mode);
 
 /* Copies to a file that must not be there yet, with mode, owner and group as above; it is on the

@@ -15,11 +15,9 @@
 #define SAID_EVERY_MS 60000
 
 /* What a process that the key is lent to has seen before the worker recorded it. */
-static struct {
-    pthread_mutex_t lock;
-    json_t *revisions;
-    _Atomic int64_t changes;
-} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static json_t *own; /* {company ID: revision} */
+static _Atomic int64_t own_changes;
 
 static ida_beside seen_file(const char *key_file)
 {
@@ -52,9 +50,9 @@ ida_kind ida_seal_seen(ida_ctx *c, const char *key_file, const char *tenant, int
     ida_kind kind = ida_beside_read(c, &file, &text);
     kind = kind ? kind : parse(c, &file, text, &revisions);
     *revision = kind ? 0 : revision_in(revisions, tenant);
-    pthread_mutex_lock(&own.lock);
-    int64_t mine = revision_in(own.revisions, tenant);
-    pthread_mutex_unlock(&own.lock);
+    pthread_mutex_lock(&own_lock);
+    int64_t mine = revision_in(own, tenant);
+    pthread_mutex_unlock(&own_lock);
     *revision = mine > *revision ? mine : *revision;
     return kind;
 }
@@ -89,11 +87,13 @@ ida_kind ida_seal_note(ida_ctx *c, const char *key_file, const char *tenant, int
     if (!c->env->seal_key_is_lent) {
         return ida_beside_update(c, &file, note, &work);
     }
-    pthread_mutex_lock(&own.lock);
-    own.revisions = own.revisions ? own.revisions : json_object();
-    json_object_set_new(own.revisions, tenant, json_integer(revision));
-    own.changes++;
-    pthread_mutex_unlock(&own.lock);
+    pthread_mutex_lock(&own_lock);
+    own = own ? own : json_object();
+    if (revision_in(own, tenant) < revision) { /* another thread may have seen a newer one */
+        json_object_set_new(own, tenant, json_integer(revision));
+        own_changes++;
+    }
+    pthread_mutex_unlock(&own_lock);
     return IDA_OK;
 }
 
@@ -143,7 +143,7 @@ static int read_ground(apr_pool_t *pool, const char *key_file, ground *out)
                                  apr_pstrcat(pool, key_file, seen_file(key_file).ending, NULL)};
     struct stat status;
     memset(out, 0, sizeof *out); /* compared with the gaps between its members */
-    out->changes = own.changes;
+    out->changes = own_changes;
     for (int i = 0; i < 2; i++) {
         if (stat(files[i], &status) != 0) {
             return 0;

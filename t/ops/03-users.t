@@ -348,8 +348,9 @@ subtest 'root makes the store' => sub {
     is($theirs->{exit}, 0, 'leaves the spool to the worker\'s user') or diag $theirs->{err};
     my $pg = tempdir() . '/etc';
     mkdir $pg;
+    my $alone = Idadmin::Test::Worker::config_file('writer_group = none');
     my @on_another_node = (Idadmin::Test::program('idadminctl'), 'schema', 'upgrade', '--config',
-        '/dev/null', '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
+        $alone, '--store', "sqlite3:$dir/idadmin.db", '--seal-key', "$pg/seal.key", '--owner',
         'nobody');
     my $named = run_command(\@on_another_node);
     is($named->{exit}, 1, 'a store that has an audit key gets no other one');
