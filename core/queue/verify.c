@@ -253,11 +253,29 @@ static ida_kind look(store *s, ida_ctx *c, const char *tenant, queue_verify *v,
     return kind;
 }
 
+/* A use may be chained before the record that made what was used, which waits then. */
+static ida_kind drop_waiting(store *s, ida_ctx *c, const char *tenant, queue_verify *v)
+{
+    queue_stray *all = (queue_stray *)v->strays->elts;
+    ida_kind kind = IDA_OK;
+    for (int i = v->strays->nelts; !kind && i-- > 0;) {
+        const char *of = is(all[i].what, "API key") ? AUDIT_MARK_KEY : "";
+        int waits;
+        kind = queue_verify_waits(s, c, tenant, apr_pstrcat(c->pool, of, all[i].name, ":+", NULL),
+                                  &waits);
+        if (waits) {
+            all[i] = all[--v->strays->nelts];
+        }
+    }
+    return kind;
+}
+
 ida_kind queue_verify_rows(store *s, ida_ctx *c, const char *tenant, queue_verify *v,
                            store_chain_walk *walk)
 {
     ida_kind kind = look(s, c, tenant, v, walk, store_key_mark_read);
-    return kind ? kind : look(s, c, tenant, v, walk, queue_mark_read);
+    kind = kind ? kind : look(s, c, tenant, v, walk, queue_mark_read);
+    return kind ? kind : drop_waiting(s, c, tenant, v);
 }
 
 ida_kind queue_verify_companies(store *s, ida_ctx *c, queue_verify *v)
