@@ -136,30 +136,21 @@ char *ida_sha256_hex(apr_pool_t *pool, const void *bytes, size_t len)
     return ida_hex(pool, digest, sizeof digest);
 }
 
+#define AHEAD_MS 1000
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
-char *ida_new_id_after(apr_pool_t *pool, const ida_env *env, const char *other)
-{
-    char *id = ida_new_id(pool, env);
-    if (!other || strlen(other) != strlen(id) || strcmp(id, other) > 0) {
-        return id;
-    }
-    memcpy(id, other, TIME_DIGITS); /* and the next millisecond; the rest stays random */
-    for (size_t d = TIME_DIGITS; d-- > 0;) {
-        const char *at = strchr(alphabet, id[d]);
-        id[d] = at && at[1] ? at[1] : alphabet[0];
-        if (at && at[1]) {
-            break;
-        }
-    }
-    return id;
-}
-
-char *ida_new_id(apr_pool_t *pool, const ida_env *env)
+/* Not before `least` (ms), and behind the IDs that this thread has made, also those that had to be
+ * ahead of the clock. */
+static char *id_from(apr_pool_t *pool, const ida_env *env, int64_t least)
 {
     static _Thread_local unsigned char last[16];
     unsigned char bytes[16], *random = bytes + 6;
-    uint64_t now = (uint64_t)ida_now(env);
+    int64_t now = ida_now(env), before = 0;
+    for (int i = 0; i < 6; i++) {
+        before = before << 8 | last[i];
+    }
+    now = before > now && before - now <= AHEAD_MS ? before : now;
+    now = least > now ? least : now;
     for (int i = 0; i < 6; i++) {
         bytes[i] = (unsigned char)(now >> (40 - 8 * i));
     }
@@ -181,6 +172,18 @@ char *ida_new_id(apr_pool_t *pool, const ida_env *env)
     }
     out[26] = '\0';
     return out;
+}
+
+char *ida_new_id(apr_pool_t *pool, const ida_env *env)
+{
+    return id_from(pool, env, 0);
+}
+
+char *ida_new_id_after(apr_pool_t *pool, const ida_env *env, const char *other)
+{
+    char *id = ida_new_id(pool, env);
+    int behind = !other || strlen(other) != strlen(id) || strcmp(id, other) > 0;
+    return behind ? id : id_from(pool, env, ida_id_time(other) + 1);
 }
 
 int64_t ida_id_time(const char *id)

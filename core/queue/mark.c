@@ -64,7 +64,8 @@ ida_kind queue_mark_read(store *s, ida_ctx *c, const char *tenant, const char *f
                    (long long)t->wall_fixed.number, t->wall_date.text, t->wall_time.text,
                    t->zone.text, early));
     out->parts[AUDIT_MARK_PAYLOAD] = audit_mark_digest(
-        apr_pstrcat(c->pool, t->type.text, "\n", t->directory.text, "\n", text, NULL));
+        apr_pstrcat(c->pool, t->type.text, "\n", t->directory.text, "\n",
+                    t->object_id.text ? t->object_id.text : "", "\n", text, NULL));
     return memberships(s, c, tenant, out->name, &out->parts[AUDIT_MARK_MEMBERSHIPS]);
 }
 

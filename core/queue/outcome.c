@@ -12,6 +12,7 @@
 #include "core/queue/claim.h"
 #include "core/queue/event.h"
 #include "core/queue/inner.h"
+#include "core/queue/mark.h"
 #include "core/store/audit.h"
 #include "core/store/tenant.h"
 
@@ -103,6 +104,12 @@ static const char *new_who(const ida_task *old, const queue_task_change *change,
     return who && strcmp(who, old->who) != 0 ? who : NULL;
 }
 
+/* Whose account it is. */
+static ida_kind mark_account(store *s, ida_ctx *c, const ida_task *task)
+{
+    return queue_mark(s, c, task->tenant, task->id, QUEUE_MARK_PAYLOAD, 0);
+}
+
 static ida_kind put_change(store *s, ida_ctx *c, void *baton)
 {
     const outcome *o = baton;
@@ -119,11 +126,12 @@ static ida_kind put_change(store *s, ida_ctx *c, void *baton)
         who = kind ? NULL : new_who(old, ch, person);
         kind = who ? move_person(s, c, old, who) : kind;
     }
-    return kind ? kind
+    kind = kind ? kind
                 : fenced(s, c, o->task, STMT_queue_change,
                          DB_ARGS(FENCED(o->task), DB_T(ch->upn), DB_T(person), DB_T(ch->mail),
                                  DB_T(ch->display_name), DB_T(ch->marker), DB_T(ch->progress),
                                  DB_T(ch->object_id), DB_T(ch->warnings), DB_T(who)));
+    return kind || !ch->object_id ? kind : mark_account(s, c, o->task);
 }
 
 ida_kind queue_change(store *s, ida_ctx *c, const ida_task *task, const queue_task_change *change)
@@ -144,6 +152,7 @@ static ida_kind account_made(store *s, ida_ctx *c, void *baton)
     ida_kind kind = fenced(s, c, o->task, STMT_queue_made,
                            DB_ARGS(FENCED(o->task), DB_T(o->object_id)));
     kind = kind || !o->object_id ? kind : move_person(s, c, o->task, o->object_id);
+    kind = kind || !o->object_id ? kind : mark_account(s, c, o->task);
     kind = kind ? kind : queue_task_put_step(s, c, o->task, o->step);
     kind = kind ? kind : audited(s, c, o);
     if (kind || o->later) {

@@ -174,7 +174,7 @@ queue_verify *queue_verify_make(ida_ctx *c, store_chain_walk *walk)
 /* What is wrong with a row; NULL: nothing. */
 static const char *fault(queue_verify *v, apr_pool_t *pool, const audit_mark *now)
 {
-    static const char *const parts[] = {"due time", "payload", "memberships"};
+    static const char *const parts[] = {"due time", "account or payload", "memberships"};
     const seen_row *row = row_of(v, now->name);
     const char *differs = NULL, *key = key_of(now->name);
     if (!row->made && !may_be_older(v, now->name)) {

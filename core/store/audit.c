@@ -30,7 +30,9 @@ static ida_kind take_marks(store *s, ida_ctx *c, audit_record *record)
     }
     ida_kind kind = store_id(s, c, STMT_audit_outbox_newest, DB_ARGS(DB_T(record->tenant)),
                              &newest);
-    record->rid = kind ? NULL : ida_new_id_after(c->pool, c->env, newest);
+    if (!kind && newest && strcmp(record->rid, newest) <= 0) {
+        record->rid = ida_new_id_after(c->pool, c->env, newest);
+    }
     record->marks = apr_pstrdup(c->pool, s->marks);
     *s->marks = '\0';
     return kind;

@@ -174,7 +174,11 @@ sub changed {
         'UPDATE task SET ' . $whole->('now') . " WHERE id = '$task'", "task $task: $due"],
         ['another payload', "UPDATE task_payload SET payload = replace(payload, 'Target', "
             . "'Tarjei') $of_task", 'UPDATE task_payload SET payload = replace(payload, '
-            . "'Tarjei', 'Target') $of_task", "task $task: changed by hand: its payload"],
+            . "'Tarjei', 'Target') $of_task",
+        "task $task: changed by hand: its account or payload"],
+        ['the account of somebody else', "UPDATE task SET object_id = 'x' || object_id WHERE"
+            . " id = '$left'", "UPDATE task SET object_id = substr(object_id, 2) WHERE"
+            . " id = '$left'", "task $left: changed by hand: its account or payload"],
         ['a membership for a rehire', "INSERT INTO $planted",
         "DELETE FROM task_membership WHERE group_id = 'admins'",
         "task $left: changed by hand: its memberships"],
