@@ -174,8 +174,7 @@ void check_rights(check_look *look)
                               config->seal_key));
         return;
     }
-    int writer = ida_writer_group() != (gid_t)-1;
-    int readers = writer ? WRITERS_GROUP : SERVICES;
+    int writer = ida_writer_group() != (gid_t)-1, readers = writer ? WRITERS_GROUP : SERVICES;
     mode_t seal = writer ? 0440 : 0400;
     const char *revisions = ida_printf(pool, "%s" IDA_SEAL_REVISIONS, config->seal_key);
     const wanted files[] = {

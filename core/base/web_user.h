@@ -27,8 +27,7 @@ const char *ida_web_user_may(apr_pool_t *pool, const char *path, int secret);
 /* Name or number of the group of the writer's user, for the whole process. */
 void ida_writer_group_set(const char *name);
 
-/* (gid_t)-1: there is none, so that the writer runs as the worker's user; or httpd's user is in it,
- * so that nothing may be given to it. */
+/* (gid_t)-1: there is none, or httpd's user is in it, so that nothing may be given to it. */
 gid_t ida_writer_group(void);
 
 #endif

@@ -15,8 +15,8 @@
 #include "core/base/web_user.h"
 
 #define MODE 0640 /* of its files: one user writes them, httpd's children read */
-/* Of the main file where the writer has a user of its own: its group writes, httpd's user reads as
- * one of the others, whom the directory keeps to its own group. */
+/* Of the main file where the writer's group writes it: httpd's user, let in by the directory's
+ * group, reads as one of the others. */
 #define SHARED 0664
 #define GATE_MODE(mode) ((mode)&S_IWGRP ? 0660 : 0600)
 #define MARK_AT 68 /* where the header of a SQLite file has the program's mark (application_id) */

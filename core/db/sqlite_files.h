@@ -22,8 +22,7 @@ char *sqlite_uri(apr_pool_t *pool, const char *path, const char *mode);
 ida_kind sqlite_placement(sqlite_place *place, const char *path, ida_ctx *c);
 /* Makes an empty one when there is none. SQLite would do so with the umask alone. */
 ida_kind sqlite_create(const char *path, const sqlite_place *place, ida_ctx *c);
-/* Gives the main file, its log and its gate to the group of the writer's user, where there is one,
- * and takes the right to write from every other group. */
+/* Lets the group of the writer's user write the main file, its log and its gate, and no other. */
 void sqlite_settle(const char *path, const sqlite_place *place, db_file file, apr_pool_t *pool);
 /* Whether this process may use the file with its log, the log's index and, to write, the gate. The
  * owner makes those that are missing; the two other users use those that the worker leaves. */

@@ -82,8 +82,8 @@ int ida_seal_valid(apr_pool_t *pool, const unsigned char key[IDA_SEAL_KEY_LEN], 
 /* Reads the seal key file. Refuses one that others can read, or httpd's user. */
 ida_kind ida_seal_key_read(ida_ctx *c, const char *path, unsigned char key[IDA_SEAL_KEY_LEN]);
 /* Creates the key if there is none (mode 0400). Owned by `owner` and `group`, also an existing
- * one; with (uid_t)-1, by the owner of the directory if root creates it. Where the writer has a
- * group of its own, that reads the key and what is kept beside it, also existing ones. */
+ * one; with (uid_t)-1, by the owner of the directory if root creates it. The writer's group may
+ * read it and the revisions, also existing ones. */
 ida_kind ida_seal_key_make(ida_ctx *c, const char *path, uid_t owner, gid_t group);
 
 /* --- core/tenant/revision.c: what a store says of a tenant, judged by what this node keeps beside
