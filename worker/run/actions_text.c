@@ -206,47 +206,37 @@ json_t *run_person_json(const run *r, const person *p)
 
 const char *run_person_address(run *r, const person *p, const char *recipient, step_end *end)
 {
-    const char *address = recipient;
-    *end = STEP_ON;
-    if (strcmp(recipient, "{manager}") == 0) {
-        address = p->manager_mail;
-        if (p->manager.fault) {
-            *end = step_fails(r, "The mail would go to the manager: %s", p->manager.fault);
-            return NULL;
-        }
-        if (!*address) {
-            *end = *p->manager_upn
-                       ? step_fails(r,
-                                    "The mail would go to the manager, but %s has no mail address "
-                                    "in the directory.",
-                                    p->manager_upn)
-                       : step_says(r, IDA_STEP_SKIPPED,
-                                   "The mail would go to the manager, but %s has none.", p->upn);
-            return NULL;
-        }
-    } else if (recipient[0] == '{') {
-        meant m = {0};
-        *end = run_meant(r, p->upn, r->account->object_id, &m);
-        if (*end == STEP_ON && !m.user && m.fault) {
-            *end = step_fails(r, "The mail would go to the person: %s", m.fault);
-        }
-        if (*end != STEP_ON) {
-            return NULL;
-        }
-        address = strcmp(recipient, "{mail}") == 0 ? p->mail : p->upn;
-    } else {
-        meant m = {0};
-        *end = run_meant_document(r, recipient, &m);
-        if (*end == STEP_ON && m.known && m.fault) {
-            *end = step_fails(r,
-                              "The mail would go to %s, which means a person who is not to have "
-                              "it: %s",
-                              recipient, m.fault);
-        }
-        if (*end != STEP_ON) {
-            return NULL;
-        }
-        address = m.moved ? first(r->pool, m.user->mail, NULL) : recipient;
+    int manager = strcmp(recipient, "{manager}") == 0, own = !manager && recipient[0] == '{';
+    const char *whom = manager ? "the manager"
+                       : own   ? "the person"
+                               : recipient,
+               *address = manager                            ? p->manager_mail
+                          : !own                             ? recipient
+                          : strcmp(recipient, "{mail}") == 0 ? p->mail
+                                                             : p->upn;
+    meant m = p->manager;
+    *end = manager ? STEP_ON
+           : own   ? run_meant(r, p->upn, r->account->object_id, &m)
+                   : run_meant_document(r, recipient, &m);
+    /* A leaver's own address is one that the account's mail still goes to. */
+    if (*end == STEP_ON && m.fault && (manager || (own ? !m.user : m.known))) {
+        *end = step_fails(r, "The mail would go to %s: %s", whom, m.fault);
+    }
+    if (*end != STEP_ON) {
+        return NULL;
+    }
+    if (manager && !*address) {
+        *end = *p->manager_upn
+                   ? step_fails(r,
+                                "The mail would go to the manager, but %s has no mail address in "
+                                "the directory.",
+                                p->manager_upn)
+                   : step_says(r, IDA_STEP_SKIPPED,
+                               "The mail would go to the manager, but %s has none.", p->upn);
+        return NULL;
+    }
+    if (!manager && m.moved) {
+        address = first(r->pool, m.user->mail, NULL);
     }
     const char *fault = mail_address_fault(address);
     if (fault) {
