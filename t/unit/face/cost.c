@@ -102,5 +102,7 @@ int main(void)
             bodies(*op);
         }
     }
+    apr_pool_destroy(pool);
+    apr_terminate();
     return done();
 }
