@@ -118,15 +118,15 @@ async function call(method, path, { query, body, headers, signal } = {}) {
   if (!answer) throw new ApiError(502);
   const etag = response.headers.get('ETag');
   if (method === 'GET' && etag) remember(to, { etag, data: answer.data });
-  return { data: answer.data, etag, at, replayed: response.headers.get('Idempotent-Replayed') === 'true' };
+  return { data: answer.data, etag, at, replayed: response.headers.get('Idempotent-Replayed') };
 }
 
 /* {data, etag, at}: the etag is what a write sends as If-Match, at the server's Date. */
 export const read = (path, query, signal) => call('GET', path, { query, signal });
 export const get = async (path, query, signal) => (await read(path, query, signal)).data;
 
-/* A write; its answer has `replayed` where an earlier write under that key was answered. key: from newKey(), made when its confirmation opens and used again after a lost answer.
- * Without a body POST and PATCH send {}. */
+/* A write. key: of newKey(), the same after a lost answer; then the answer has `replayed`. Without a body POST and
+ * PATCH send {}. */
 export async function send(method, path, { query, body, key, ifMatch, signal } = {}) {
   const headers = {};
   if (key) headers['Idempotency-Key'] = key;

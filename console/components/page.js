@@ -55,7 +55,7 @@ const initials = (name) => (name.match(/[\p{L}\p{N}]+/gu) ?? ['?']).map((one) =>
   .filter((_, i, all) => !i || i === all.length - 1).join('').toUpperCase();
 /* A person as tables and lists show one: initials, name, address beneath. href makes the name a link.
  * The initials are no text that could be read twice: style.css takes them from the attribute. */
-export const named = ({ displayName, userPrincipalName, username, id } = {}) => (displayName && userPrincipalName
+export const named = ({ displayName, userPrincipalName, username, id }) => (displayName && userPrincipalName
   ? `${displayName} (${userPrincipalName})` : displayName || userPrincipalName || username || id || '');
 export const person = ({ displayName, userPrincipalName }, href) => el('span', { class: 'person' },
   el('i', { class: 'avatar', 'aria-hidden': 'true',

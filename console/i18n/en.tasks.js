@@ -1,5 +1,6 @@
 // Texts in English of tasks, access, workflows, hygiene, the log, keys and the company.
 export default {
+  'action.row.change': 'noted a change',
   any: 'Any', 'kind.security': 'Security', 'kind.mailEnabledSecurity': 'Security, with mail',
   'kind.distribution': 'Distribution list', 'kind.microsoft365': 'Microsoft 365',
   'kind.dynamic': 'By a rule', 'role.name': 'Role template', 'role.grants': 'Groups it gives',

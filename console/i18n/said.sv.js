@@ -242,4 +242,5 @@ export default {
   '%s: gone already %s': '{1}: fanns inte längre: {2}',
   '%s: kept %s': '{1}: behöll {2}',
   '%s: refused %s': '{1}: gick inte: {2}',
+  'Owned by the account: %s (%s).': 'Kontot äger {1} ({2}).',
 };

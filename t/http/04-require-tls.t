@@ -151,6 +151,7 @@ subtest 'the sample serves it over TLS alone' => sub {
     $sample =~ s/\*:443/127.0.0.1:$port/ or die 'no virtual host with TLS';
     $sample =~ s{^IdAdminStore .*}{IdAdminStore $store}m;
     $sample =~ s{^IdAdminAuditSpool .*}{IdAdminAuditSpool $spool}m;
+    $sample =~ s{^IdAdminWriter idadmin-writer$}{}m or die 'the writer has no user';
     $sample =~ s{^(\s*SSLCertificateFile) .*}{$1 $tls->{cert}}m;
     $sample =~ s{^(\s*SSLCertificateKeyFile) .*}{$1 $tls->{key}}m;
     $sample =~ s{identity\.example\.com}{127.0.0.1:$port};
