@@ -7,7 +7,7 @@ use strict;
 use utf8;
 use warnings;
 use Exporter qw(import);
-use Idadmin::Test qw(run_command slurp tempdir);
+use Idadmin::Test qw(run_command slurp tempdir within);
 use Test::More;
 
 our @EXPORT_OK = qw(every_kind hire lose_everything places refused);
@@ -216,6 +216,15 @@ sub stopped {
     return;
 }
 
+# No row differs from what the chain says of it, once all records are in it.
+sub verified {
+    my ($stack) = @_;
+    within(sub { !($stack->sql('SELECT count(*) FROM audit_outbox'))[0][0] });
+    my $verified = $stack->ctl('audit', 'verify', $stack->{company});
+    is($verified->{exit}, 0, 'the audit names nothing') or diag $verified->{err};
+    return;
+}
+
 # Every kind of task: in a backup, done, restored, and once more.
 sub every_kind {
     my ($stack) = @_;
@@ -244,6 +253,7 @@ sub every_kind {
         $ended => 'queued cancelled' }, 'holds what would run again, with what became of it');
     is($restored->{companies}[0]{held}, 8, 'counted by company');
     settled($stack, $task, $early, $ended, $now);
+    verified($stack);
     stopped($stack);
 
     lose_everything($stack);
@@ -253,6 +263,7 @@ sub every_kind {
     $stack->call(PATCH => "/v1/api/task?id=$early", json => $now);
     is($stack->wait_task($early)->{userPrincipalName}, 'tom.other@' . $stack->domain,
         'an account that got another name is found by its mark, and the task says that name');
+    verified($stack);
     stopped($stack);
     return;
 }
