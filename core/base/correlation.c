@@ -74,6 +74,8 @@ void ida_correlation_take(const ida_env *env, const char *id, const char *trace,
     } else {
         unsigned char bytes[MADE_BYTES];
         ida_random(env, bytes, sizeof bytes);
+        bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* the digits of a UUID, version 4: */
+        bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80); /* Graph is told one */
         for (size_t i = 0; i < sizeof bytes; i++) {
             snprintf(out->id + 2 * i, 3, "%02x", bytes[i]);
         }
