@@ -18,7 +18,7 @@ typedef struct store_chain_check {
     const char *hash;                          /* of record verified_to */
     int64_t broken_at;                         /* 0: whole as far as it was verified */
     const char *reason;
-    int64_t strays;    /* what no record made (core/store/origin.h); to be kept as they were: -1 */
+    int64_t strays;    /* what no record made (core/queue/verify.h); to be kept as they were: -1 */
     const char *stray; /* the first of them, a sentence */
 } store_chain_check;
 

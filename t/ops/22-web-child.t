@@ -143,7 +143,7 @@ sub files {
     ok(run_command(['cat', "$lib/idadmin.db.gate"], user => $web)->{exit}, 'nor open a gate');
 }
 
-# What somebody can do who has taken over the writer: he has its user.
+# An attacker who has taken over the writer has its user: what this user can reach.
 sub writer_is_alone {
     my $user = Idadmin::Test::writer_user();
     my $seal = $stack->{seal_key} // "$stack->{base}/lib/idadmin.key";

@@ -1,5 +1,5 @@
-# Every kind of task once through backup, done, restore and release, in each kind of directory:
-# nobody is hired, changed or offboarded twice, and nothing is lost.
+# Every kind of task runs once through backup, done, restore and release, in each kind of directory:
+# each hire, change and offboarding takes effect once, and none is lost.
 use strict;
 use warnings;
 use utf8;

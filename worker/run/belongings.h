@@ -1,7 +1,7 @@
-/* What a leaver has beside memberships. What lets somebody sign in beside the password
- * (leaverAttributes of the tenant document) is taken, kept with the task, and given back to
- * somebody who is brought back. Groups that the account owns are named, because an owner can change
- * a group without being a member of it. */
+/* What a leaver has beside memberships. The attributes with which an account can sign in without
+ * its password (leaverAttributes of the tenant document) are removed, stored with the task, and
+ * restored with the account. Groups that the account owns are named, because an owner can change a
+ * group without being a member of it. */
 #ifndef WORKER_RUN_BELONGINGS_H
 #define WORKER_RUN_BELONGINGS_H
 

@@ -140,9 +140,8 @@ static void judge_left(dossier *d, const ida_step *step)
     json_array_foreach (step->not_revoked, i, one) {
         ida_group *group;
         const char *id = ida_json_string(one, "id"), *name = ida_json_string(one, "name"),
-                   *reason = ida_json_string(one, "reason");
-        if (strcmp(ida_json_string(one, "kind") ? ida_json_string(one, "kind") : "", "owned") ==
-            0) {
+                   *reason = ida_json_string(one, "reason"), *kind = ida_json_string(one, "kind");
+        if (kind && strcmp(kind, "owned") == 0) {
             not_proven(d, "Owned by the account: %s (%s).", name, reason);
             continue;
         }

@@ -163,7 +163,8 @@ static int mode_of(const char *path, const char *suffix)
 }
 
 /* Where the writer has a group of its own, the main file is its, in a directory that others cannot
- * enter; log, index and gate follow, whoever made them; and back when there is no such group. */
+ * enter; log, index and gate follow, also those that root made; and back when there is no such
+ * group. */
 static void test_writer_group(const char *dsn)
 {
     static const char *const parts[] = {"", "-wal", "-shm", ".gate"};

@@ -1,8 +1,8 @@
 package Idadmin::Test::Restore;
 
 # Backup and restore over a running stack, and the course of every kind of task through both: in a
-# backup, done, restored, and carried out once more, after which nobody is in the directory twice.
-# The directory is OpenLDAP, Active Directory or the cloud.
+# backup, done, restored, and carried out once more. Each person is then in the directory once. The
+# directory is OpenLDAP, Active Directory or the cloud.
 use strict;
 use utf8;
 use warnings;
